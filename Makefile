@@ -1,0 +1,36 @@
+# One word per job; each makes .venv first when it is missing or out of date.
+.PHONY: help setup demo test test-slow check format golden protos lock clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## the virtual environment .venv, from the lock file
+	@scripts/setup
+
+demo: setup ## train a small detector and evaluate its checkpoints, live, in under five minutes
+	@scripts/demo
+
+test: setup ## the fast tests
+	@scripts/test
+
+test-slow: setup ## the slow ones: whole runs with real processes
+	@scripts/test -m slow
+
+check: setup ## format, lint, types, layers
+	@scripts/check
+
+format: setup ## put the code into its form
+	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
+
+golden: setup ## compare our models with stored outputs of the original: make golden CASES="FOLDER ..."
+	@scripts/golden $(CASES)
+
+protos: setup ## generate tandem/protos from protos/
+	@scripts/protos
+
+lock: ## resolve requirements/dev.lock anew
+	@scripts/lock
+
+clean: ## remove what the targets above made, runs/ included
+	rm -rf .venv runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
