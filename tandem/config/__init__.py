@@ -1,0 +1,1 @@
+"""Reads, merges and checks pipeline.config and label maps; the only reader of text protos."""
