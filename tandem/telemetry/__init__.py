@@ -1,0 +1,1 @@
+"""Metric definitions, the health and metrics server, and logging; free of TensorFlow."""
