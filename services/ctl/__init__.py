@@ -1,0 +1,1 @@
+"""The `tandem` command: what a person runs by hand."""

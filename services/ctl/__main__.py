@@ -1,0 +1,130 @@
+"""Entry point of `tandem`: subcommands for people."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TypeAlias
+
+from rich.console import Console
+
+from services import quiet
+from services.exits import Exit
+from tandem.errors import TandemError
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def main() -> None:
+    """Runs one subcommand; a mistake of the user's ends with its message and exit code 2."""
+    quiet.prepare(os.environ)  # noqa: TID251
+    arguments = _parser().parse_args()
+    try:
+        sys.exit(int(arguments.run_command(arguments)))
+    except TandemError as error:
+        sys.stderr.write(f"tandem: {error}\n")
+        sys.exit(Exit.BAD_INPUT)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tandem", description="Trains a detector and evaluates every checkpoint of it."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_demo(commands)
+    _add_check(commands)
+    _add_evaluate(commands)
+    _add_ledger(commands)
+    return parser
+
+
+def _add_demo(commands: Commands) -> None:
+    demo = commands.add_parser(
+        "demo", help="a small experiment from nothing to metrics, shown live, in under five minutes"
+    )
+    demo.add_argument(
+        "--folder", type=Path, default=Path("runs"), help="where data and runs go (default: runs)"
+    )
+    demo.add_argument(
+        "--run", type=Path, help="run folder to go on with (default: the first unfinished one)"
+    )
+    demo.add_argument("--steps", type=int, help="training steps (default: the config's)")
+    demo.set_defaults(run_command=_demo)
+
+
+def _demo(arguments: argparse.Namespace) -> Exit:
+    from services.ctl.demo.run import run_demo  # noqa: PLC0415
+
+    return run_demo(
+        folder=arguments.folder,
+        run=arguments.run,
+        num_steps=arguments.steps,
+        console=Console(),
+    )
+
+
+def _add_config(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--config", required=True, help="pipeline.config, a text proto")
+    command.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="text proto merged onto the config; may be given several times",
+    )
+
+
+def _add_check(commands: Commands) -> None:
+    check = commands.add_parser(
+        "check", help="check a config, the files that it names and every record in them"
+    )
+    _add_config(check)
+    check.set_defaults(run_command=_check)
+
+
+def _check(arguments: argparse.Namespace) -> Exit:
+    with quiet.greetings_withheld():
+        from services.ctl.check import check  # noqa: PLC0415
+
+    return check(config_path=arguments.config, overrides=arguments.override, console=Console())
+
+
+def _add_evaluate(commands: Commands) -> None:
+    evaluate = commands.add_parser(
+        "evaluate", help="COCO numbers of one checkpoint on the config's eval sets"
+    )
+    _add_config(evaluate)
+    evaluate.add_argument(
+        "--checkpoint", required=True, help="its prefix, one of its files, or its folder"
+    )
+    evaluate.set_defaults(run_command=_evaluate)
+
+
+def _evaluate(arguments: argparse.Namespace) -> Exit:
+    with quiet.greetings_withheld():
+        from services.ctl.evaluate import evaluate  # noqa: PLC0415
+
+    return evaluate(
+        config_path=arguments.config,
+        checkpoint=arguments.checkpoint,
+        overrides=arguments.override,
+        console=Console(),
+    )
+
+
+def _add_ledger(commands: Commands) -> None:
+    ledger = commands.add_parser("ledger", help="COCO numbers of a run's checkpoints")
+    ledger.add_argument("run", help="run folder")
+    ledger.set_defaults(run_command=_ledger)
+
+
+def _ledger(arguments: argparse.Namespace) -> Exit:
+    from services.ctl.ledger import show_ledger  # noqa: PLC0415
+
+    return show_ledger(arguments.run, Console())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`tandem demo`: a small experiment from nothing to metrics, watched live."""

@@ -1,0 +1,183 @@
+"""`tandem demo`: makes the data, starts trainer and evaluator, shows both until they end."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.live import Live
+
+from services.ctl.demo.facts import EVALUATOR_NAME, read_facts
+from services.ctl.demo.processes import Process
+from services.ctl.demo.view import Facts, line, screen
+from services.ctl.tables import metrics_table
+from services.exits import Exit
+from services.signals import StopRequest
+from tandem.checkpoints.attempts import Outcome
+from tandem.checkpoints.lines import read_line
+from tandem.checkpoints.opening import open_store
+from tandem.config.pipeline import load_pipeline
+
+if TYPE_CHECKING:
+    from services.ctl.shapes import ShapesFiles
+
+CONFIG = Path(__file__).with_name("pipeline.config")
+
+_LOOK_SECONDS = 0.5
+_PLAIN_LINE_SECONDS = 10.0
+
+
+def run_demo(*, folder: Path, run: Path | None, num_steps: int | None, console: Console) -> Exit:
+    """Runs the demo to its end, or until Ctrl-C.
+
+    Args:
+        folder: where data and runs go.
+        run: run folder to begin or to go on with; None takes the first that isn't finished.
+        num_steps: None takes the config's.
+        console: where to show it.
+    """
+    run = run or choose_run(folder)
+    data = folder / "demo-data"
+    console.print(f"data in {data}, run in {run}")
+    files = _make_data(data)
+    overrides = [
+        f'train_input_reader {{ label_map_path: "{files.label_map}" '
+        f'tf_record_input_reader {{ input_path: "{files.train}" }} }}',
+        f'eval_input_reader {{ label_map_path: "{files.label_map}" shuffle: false '
+        f'tf_record_input_reader {{ input_path: "{files.held_out}" }} }}',
+    ]
+    if num_steps is not None:
+        overrides.append(f"train_config {{ num_steps: {num_steps} }}")
+    last_step = load_pipeline(str(CONFIG), overrides=overrides).train_config.num_steps
+    common = ["--run", str(run), "--config", str(CONFIG)]
+    for override in overrides:
+        common += ["--override", override]
+    stop = StopRequest()
+    with _signals_ask(stop):
+        return _Demo(run, common, last_step, console).watch(stop)
+
+
+def _make_data(folder: Path) -> ShapesFiles:
+    # It needs TensorFlow, which takes seconds to import.
+    from services import quiet  # noqa: PLC0415
+
+    with quiet.greetings_withheld():
+        from services.ctl.shapes import make_shapes  # noqa: PLC0415
+
+    return make_shapes(folder)
+
+
+def choose_run(folder: Path) -> Path:
+    """The first of `demo`, `demo-2`, ... that is not finished."""
+    number = 1
+    while True:
+        run = folder / ("demo" if number == 1 else f"demo-{number}")
+        if not run.exists() or read_line(open_store(str(run))).outcome is not Outcome.FINISHED:
+            return run
+        number += 1
+
+
+@contextmanager
+def _signals_ask(stop: StopRequest) -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    stop.install()
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Demo:
+    def __init__(self, run: Path, common: list[str], last_step: int, console: Console) -> None:
+        self._run = run
+        self._last_step = last_step
+        self._console = console
+        self._store = open_store(str(run))
+        self._began = time.monotonic()
+        every = max(1, last_step // 8)
+        logs = run / "logs"
+        self._trainer = Process(
+            "services.trainer",
+            [*common, *_flags(checkpoint_every_n=every, log_interval=5, heartbeat_interval=0.5)],
+            log=logs / "trainer.log",
+        )
+        self._evaluator = Process(
+            "services.evaluator",
+            [*common, *_flags(name=EVALUATOR_NAME, poll_interval=1, lease_seconds=20)],
+            log=logs / "evaluator.log",
+        )
+
+    def watch(self, stop: StopRequest) -> Exit:
+        try:
+            with self._display() as show:
+                while not stop() and not self._is_over():
+                    show(self._facts())
+                    stop.wait(_LOOK_SECONDS)
+                show(self._facts())
+        finally:
+            codes = (self._trainer.stop(), self._evaluator.stop())
+        return self._conclude(*codes)
+
+    def _is_over(self) -> bool:
+        """When the evaluator has ended; or the trainer has, without having finished."""
+        trainer, evaluator = self._trainer.exit_code, self._evaluator.exit_code
+        return evaluator is not None or trainer not in (None, Exit.FINISHED)
+
+    def _facts(self) -> Facts:
+        return read_facts(
+            self._store,
+            logs={"trainer": self._trainer.log, "evaluator": self._evaluator.log},
+            last_step=self._last_step,
+            elapsed_seconds=time.monotonic() - self._began,
+        )
+
+    @contextmanager
+    def _display(self) -> Iterator[Callable[[Facts], None]]:
+        if self._console.is_terminal:
+            with Live(console=self._console, refresh_per_second=4) as live:
+                yield lambda facts: live.update(screen(facts))
+            return
+        shown = 0.0
+
+        def show(facts: Facts) -> None:
+            nonlocal shown
+            if facts.elapsed_seconds - shown >= _PLAIN_LINE_SECONDS:
+                shown = facts.elapsed_seconds
+                self._console.print(line(facts), soft_wrap=True, highlight=False)
+
+        yield show
+
+    def _conclude(self, trainer: int, evaluator: int) -> Exit:
+        facts, console = self._facts(), self._console
+        if facts.scores:
+            console.print(metrics_table([(score.step, score.metrics) for score in facts.scores]))
+        console.print(f"\nTensorBoard: .venv/bin/tensorboard --logdir {self._run}", soft_wrap=True)
+        if trainer == Exit.FINISHED and evaluator == Exit.FINISHED:
+            console.print(f"Finished in {facts.elapsed_seconds:.0f} s.")
+            return Exit.FINISHED
+        if Exit.SAVED_RESUME_ME in (trainer, evaluator) and {trainer, evaluator} <= {0, 42}:
+            step = facts.checkpoints[-1] if facts.checkpoints else 0
+            console.print(
+                f"Stopped; step {step} is saved. To go on: make demo, or "
+                f".venv/bin/tandem demo --run {self._run}",
+                soft_wrap=True,
+            )
+            return Exit.SAVED_RESUME_ME
+        console.print(
+            f"The trainer left with {trainer} and the evaluator with {evaluator}; their last words:"
+        )
+        for log in (self._trainer.log, self._evaluator.log):
+            console.print(f"{log}:", soft_wrap=True)
+            tail = log.read_text(errors="replace").splitlines()[-8:]
+            console.print("\n".join(tail), markup=False, highlight=False)
+        return Exit.UNEXPECTED
+
+
+def _flags(**settings: object) -> list[str]:
+    return [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]

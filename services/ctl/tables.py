@@ -1,0 +1,55 @@
+"""Tables for people: COCO numbers by checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+
+COLUMNS = {
+    "AP": "DetectionBoxes_Precision/mAP",
+    "AP50": "DetectionBoxes_Precision/mAP@.50IOU",
+    "AP75": "DetectionBoxes_Precision/mAP@.75IOU",
+    "AP small": "DetectionBoxes_Precision/mAP (small)",
+    "medium": "DetectionBoxes_Precision/mAP (medium)",
+    "large": "DetectionBoxes_Precision/mAP (large)",
+    "AR1": "DetectionBoxes_Recall/AR@1",
+    "AR10": "DetectionBoxes_Recall/AR@10",
+    "AR100": "DetectionBoxes_Recall/AR@100",
+    "AR small": "DetectionBoxes_Recall/AR@100 (small)",
+    "AR medium": "DetectionBoxes_Recall/AR@100 (medium)",
+    "AR large": "DetectionBoxes_Recall/AR@100 (large)",
+}
+"""Column heading to the name that the ledger and TensorBoard use."""
+
+_SHORT = ("AP", "AP50", "AP75", "AR1", "AR10", "AR100")
+
+
+def short(value: float | None) -> str:
+    """Three digits, or a dash for what is unknown or has no ground truth."""
+    return "-" if value is None else f"{value:.3f}"
+
+
+def metrics_table(
+    rows: Sequence[tuple[int | str, Mapping[str, float | None]]], *, full: bool = True
+) -> Table:
+    """One row per checkpoint: its step and its COCO numbers, the best AP in bold.
+
+    Args:
+        rows: step and metrics by name.
+        full: all twelve numbers, else the six that fit a narrow terminal.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("step", justify="right")
+    names = COLUMNS if full else {heading: COLUMNS[heading] for heading in _SHORT}
+    for heading in names:
+        table.add_column(heading, justify="right")
+    best = max((metrics.get(COLUMNS["AP"]) or 0.0 for _, metrics in rows), default=0.0)
+    for step, metrics in rows:
+        is_best = best > 0 and metrics.get(COLUMNS["AP"]) == best
+        table.add_row(
+            str(step),
+            *(short(metrics.get(name)) for name in names.values()),
+            style="bold green" if is_best else "",
+        )
+    return table

@@ -1,0 +1,1 @@
+"""The evaluator process: watches the run store and scores every committed checkpoint."""

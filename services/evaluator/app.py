@@ -1,0 +1,115 @@
+"""The evaluator's composition root: settings to parts, a watch, an exit code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from services.evaluator.loop import Evaluator
+from services.evaluator.projections import Projections
+from services.evaluator.settings import EvaluatorSettings
+from services.evaluator.watch import Ending
+from services.exits import Exit
+from services.processes import metrics_server
+from services.signals import StopRequest
+from tandem.checkpoints.heartbeats import Heartbeat, evaluator_process
+from tandem.checkpoints.opening import open_store
+from tandem.checkpoints.runs import ensure_run
+from tandem.config.pipeline import load_pipeline
+from tandem.config.preflight import check_pipeline
+from tandem.evaluation.build import build_plan
+from tandem.telemetry.health import Health
+from tandem.telemetry.metrics import EvaluatorMetrics
+
+logger = logging.getLogger(__name__)
+
+_EXITS = {
+    Ending.COMPLETED: Exit.FINISHED,
+    Ending.TRAINER_FAILED: Exit.TRAINER_FAILED,
+    Ending.TIMED_OUT: Exit.TIMED_OUT,
+    Ending.STOPPED: Exit.SAVED_RESUME_ME,
+}
+_STAY_LOOK_SECONDS = 3600.0
+
+
+def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
+    """Watches a run to its end.
+
+    Raises:
+        InputError: before anything was written.
+    """
+    registry = CollectorRegistry()
+    health = Health(patience_seconds=settings.wait_interval + settings.poll_interval)
+    health.beat(phase="starting", patience_seconds=1800.0)
+    metrics = EvaluatorMetrics(registry)
+    with (
+        metrics_server(registry, health, host=settings.metrics_host, port=settings.metrics_port),
+        tempfile.TemporaryDirectory(prefix="tandem-evaluator-") as scratch,
+    ):
+        results = open_store(settings.run)
+        checkpoints = open_store(settings.checkpoint_dir) if settings.checkpoint_dir else results
+        config = load_pipeline(settings.config, overrides=settings.override)
+        plan = build_plan(config, check_pipeline(config, for_training=False))
+        ensure_run(results)
+        heartbeat = Heartbeat(results, evaluator_process(settings.name))
+        evaluator = Evaluator(
+            checkpoints=checkpoints,
+            results=results,
+            tensors=plan.tensors,
+            tasks=plan.tasks,
+            projections={
+                task.eval_set.name: Projections(
+                    results, run=settings.run, eval_set=task.eval_set, metrics=metrics
+                )
+                for task in plan.tasks
+            },
+            recorder=f"{settings.name} on {socket.gethostname()}/{os.getpid()}",
+            heartbeat=heartbeat,
+            metrics=metrics,
+            health=health,
+            policy=settings.policy,
+            scratch=Path(scratch),
+            lease_seconds=settings.lease_seconds,
+            stop=stop,
+            monotonic=time.monotonic,
+        )
+        logger.info(
+            "watching %s for checkpoints, %d eval set(s)",
+            checkpoints.location,
+            len(plan.tasks),
+        )
+        decided = evaluator.watch(
+            wait_interval=settings.wait_interval, poll_interval=settings.poll_interval
+        )
+        logger.info("%s%s", decided.value, _because(decided, settings))
+        metrics.set_phase("done")
+        heartbeat.beat("done", None, ending=decided.value)
+        _stay(settings, decided, stop, health)
+    return _EXITS[decided]
+
+
+def _because(decided: Ending, settings: EvaluatorSettings) -> str:
+    if decided is Ending.TIMED_OUT:
+        return (
+            f": no new checkpoint and no sign of life of the trainer for "
+            f"{settings.wait_interval:g} s"
+        )
+    if decided is Ending.TRAINER_FAILED:
+        return ": the trainer ended as failed; what it left is evaluated"
+    return ""
+
+
+def _stay(settings: EvaluatorSettings, decided: Ending, stop: StopRequest, health: Health) -> None:
+    """Goes on serving metrics where an exit would only lead to a restart."""
+    if settings.on_end != "stay" or decided is Ending.STOPPED:
+        return
+    logger.info("staying up to serve metrics, as on_end says")
+    while not stop():
+        health.beat(phase=decided.value, patience_seconds=2 * _STAY_LOOK_SECONDS)
+        stop.wait(_STAY_LOOK_SECONDS)

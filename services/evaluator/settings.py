@@ -1,0 +1,50 @@
+"""What an evaluator process is told."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from services.settings import ProcessSettings
+
+
+class EvaluatorSettings(ProcessSettings):
+    """Scores every checkpoint that a trainer commits, once for each eval set of the config.
+
+    Ends when the trainer's final checkpoint is scored, or when the trainer shows no life.
+    """
+
+    checkpoint_dir: str | None = Field(
+        default=None,
+        min_length=1,
+        description="run folder to read checkpoints from (default: the run, where results go)",
+    )
+    name: str = Field(
+        default="main",
+        min_length=1,
+        description="of this evaluator; evaluators of one run need different ones",
+    )
+    wait_interval: float = Field(
+        default=180.0,
+        gt=0,
+        description="seconds without a new checkpoint and without a sign of life of the trainer "
+        "after which to give up",
+    )
+    poll_interval: float = Field(
+        default=10.0, gt=0, description="seconds between looks at the run folder"
+    )
+    policy: Literal["every", "newest-first"] = Field(
+        default="every", description="which checkpoint next: the oldest, or the newest"
+    )
+    lease_seconds: float = Field(
+        default=60.0, gt=0, description="silence after which a process counts as gone"
+    )
+    metrics_port: int = Field(
+        default=0, ge=0, le=65535, description="port of /metrics and /healthz; 0 takes a free one"
+    )
+    on_end: Literal["exit", "stay"] = Field(
+        default="exit",
+        description="'stay' goes on serving metrics after the last evaluation, for a Deployment, "
+        "which would start an exiting container again",
+    )

@@ -1,0 +1,64 @@
+"""Decides: which checkpoint next, and whether the watch is over. Pure.
+
+The watch ends in a named state only:
+
+    Completed       the trainer finished, and every checkpoint of its line has its ledger entries
+    TrainerFailed   the trainer ended as failed, and every checkpoint it left has them
+    TimedOut        for `wait_interval` neither a new checkpoint nor a sign of life of the trainer
+    Stopped         a signal asked for it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from enum import Enum
+from typing import Literal, NamedTuple
+
+from tandem.checkpoints.attempts import Outcome
+from tandem.checkpoints.names import CheckpointId
+
+Policy = Literal["every", "newest-first"]
+
+
+class Ending(Enum):
+    """How a watch ends."""
+
+    COMPLETED = "Completed"
+    TRAINER_FAILED = "TrainerFailed"
+    TIMED_OUT = "TimedOut"
+    STOPPED = "Stopped"
+
+
+class Situation(NamedTuple):
+    """What a look at the run showed.
+
+    Attributes:
+        outcome: of the trainer's newest attempt; None while it runs, or was killed.
+        pending: committed checkpoints that still lack an entry, whoever works on them.
+        quiet_seconds: since a new checkpoint, an entry or a heartbeat of the trainer was seen
+            first, on this process's own clock.
+    """
+
+    outcome: Outcome | None
+    pending: Collection[CheckpointId]
+    quiet_seconds: float
+
+
+def ending(situation: Situation, *, wait_interval: float) -> Ending | None:
+    """The state to end in, or None to go on watching."""
+    if situation.outcome is Outcome.FINISHED and not situation.pending:
+        return Ending.COMPLETED
+    if situation.outcome is Outcome.FAILED and not situation.pending:
+        return Ending.TRAINER_FAILED
+    if situation.quiet_seconds >= wait_interval and not situation.pending:
+        return Ending.TIMED_OUT
+    return None
+
+
+def in_order(pending: Sequence[CheckpointId], policy: Policy) -> list[CheckpointId]:
+    """The pending checkpoints in the order to try them.
+
+    `every` begins with the oldest; `newest-first` with the newest and fills in the rest when
+    nothing newer has come.
+    """
+    return sorted(pending, reverse=policy == "newest-first")

@@ -1,0 +1,183 @@
+"""Process settings: frozen pydantic models, read from flags and environment variables.
+
+Each field of a settings class becomes one flag and one variable: `checkpoint_every_n` is
+`--checkpoint-every-n` and `TANDEM_TRAINER_CHECKPOINT_EVERY_N`. A flag wins over the variable, the
+variable over the default. A misspelt flag or variable is an error that names the nearest ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from tandem.errors import ConfigError, nearest_names
+
+
+class ProcessSettings(BaseModel):
+    """What every process is told: its run, its experiment, how it may be watched."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: str = Field(min_length=1, description="run folder that trainer and evaluator share")
+    config: str = Field(min_length=1, description="pipeline.config, a text proto")
+    override: tuple[str, ...] = Field(
+        default=(),
+        description="text proto merged onto the config, as 'train_config { batch_size: 8 }'; "
+        "a repeated field replaces the config's; may be given several times",
+    )
+    metrics_host: str = Field(
+        default="127.0.0.1", description="address that /metrics and /healthz listen on"
+    )
+    log_format: typing.Literal["text", "json"] = Field(
+        default="text", description="'json' is one object a line, for log collectors"
+    )
+    log_level: typing.Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="least severe messages to show"
+    )
+
+
+SettingsType = TypeVar("SettingsType", bound=BaseModel)
+
+
+def read_settings(
+    settings_class: type[SettingsType],
+    *,
+    program: str,
+    prefix: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    epilog: str = "",
+) -> SettingsType:
+    """Reads the settings of one process.
+
+    Args:
+        settings_class: what to read.
+        program: name in usage lines and messages.
+        prefix: of this process's variables, as `TANDEM_TRAINER_`.
+        arguments: the command line without the program's name.
+        environment: all environment variables.
+        epilog: closing words of `--help`.
+
+    Raises:
+        ConfigError: an unknown flag or variable, a missing or a bad value.
+        SystemExit: after `--help`.
+    """
+    fields = settings_class.model_fields
+    parser = _parser(settings_class, program, prefix, epilog)
+    values = _from_environment(fields, prefix, environment)
+    parsed, unknown = parser.parse_known_args(list(arguments))
+    if unknown:
+        raise ConfigError(_unknown_argument(program, unknown[0], fields))
+    values.update({name: value for name, value in vars(parsed).items() if value is not None})
+    try:
+        return settings_class.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, program, prefix)) from None
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{self.prog}: {message}; {self.prog} --help lists the flags")
+
+
+def _parser(
+    settings_class: type[BaseModel], program: str, prefix: str, epilog: str
+) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=program,
+        description=(settings_class.__doc__ or "").strip(),
+        epilog=f"Every flag is also an environment variable: {prefix}RUN is --run. {epilog}",
+        allow_abbrev=False,
+        argument_default=None,
+    )
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for name, field in settings_class.model_fields.items():
+        title = "required" if field.is_required() else _extra(field).get("group", "options")
+        group = groups.setdefault(title, parser.add_argument_group(title))
+        group.add_argument(_flag(name), dest=name, help=_help(field), **_shape(name, field))
+    return parser
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _help(field: FieldInfo) -> str:
+    text = field.description or ""
+    if field.is_required() or field.default is None or field.default == ():
+        return text
+    default = field.default
+    if isinstance(default, bool):
+        default = "yes" if default else "no"
+    return f"{text} (default: {default})"
+
+
+def _shape(name: str, field: FieldInfo) -> dict[str, Any]:
+    kind = _plain_type(field.annotation)
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction}
+    if typing.get_origin(kind) is tuple:
+        return {"action": "append", "metavar": _extra(field).get("metavar", "TEXT")}
+    if typing.get_origin(kind) is typing.Literal:
+        return {"metavar": "|".join(str(choice) for choice in typing.get_args(kind))}
+    words: dict[object, str] = {
+        int: "N",
+        float: "SECONDS" if "_interval" in name or "second" in name else "X",
+    }
+    return {"metavar": _extra(field).get("metavar", words.get(kind, name.upper()))}
+
+
+def _plain_type(annotation: object) -> object:
+    """The type inside an optional one."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        inner = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
+        return inner[0]
+    return annotation
+
+
+def _from_environment(
+    fields: Mapping[str, FieldInfo], prefix: str, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for variable, value in environment.items():
+        if not variable.startswith(prefix):
+            continue
+        name = variable.removeprefix(prefix).lower()
+        if name not in fields:
+            known = [prefix + field.upper() for field in fields]
+            raise ConfigError(
+                f"environment variable {variable} is no setting{nearest_names(variable, known)}"
+            )
+        is_list = typing.get_origin(_plain_type(fields[name].annotation)) is tuple
+        values[name] = [value] if is_list else value
+    return values
+
+
+def _unknown_argument(program: str, argument: str, fields: Mapping[str, FieldInfo]) -> str:
+    flag = argument.partition("=")[0]
+    if not flag.startswith("-"):
+        return f"{program}: {argument!r} is no flag; settings are given as --name VALUE"
+    return f"{program}: {flag} is no flag{nearest_names(flag, [_flag(name) for name in fields])}"
+
+
+def _explain(error: ValidationError, program: str, prefix: str) -> str:
+    lines = []
+    for problem in error.errors():
+        name = str(problem["loc"][0]) if problem["loc"] else ""
+        where = f"{_flag(name)} (or {prefix}{name.upper()})" if name else "settings"
+        if problem["type"] == "missing":
+            lines.append(f"{program}: {where} is required")
+        else:
+            expected = problem["msg"].removeprefix("Value error, ")
+            lines.append(f"{program}: {where} is {problem['input']!r}: {expected}")
+    return "\n".join(lines)

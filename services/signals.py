@@ -1,0 +1,45 @@
+"""The wish to stop, from SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+
+
+class StopRequestedError(Exception):
+    """Raised out of a wait that a stop request cut short."""
+
+
+class StopRequest:
+    """Set by a signal; asked by loops, and waits end early when it is set."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self._event.is_set()
+
+    def set(self) -> None:
+        """Asks to stop."""
+        self._event.set()
+
+    def wait(self, seconds: float) -> None:
+        """Sleeps; returns early when asked to stop."""
+        self._event.wait(seconds)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleeps; raises StopRequestedError when asked to stop."""
+        if self._event.wait(seconds):
+            raise StopRequestedError
+
+    def install(self) -> None:
+        """Lets SIGTERM and the first Ctrl-C ask; a second Ctrl-C ends the process at once."""
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._event.set()

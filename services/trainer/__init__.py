@@ -1,0 +1,1 @@
+"""The trainer process: settings, wiring, the step loop and its side jobs."""

@@ -1,0 +1,336 @@
+"""The trainer's life: preflight, claim, resume or fine-tune, steps, final checkpoint, outcome."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import tensorflow as tf
+from prometheus_client import CollectorRegistry
+
+import tandem
+from services.exits import Exit
+from services.processes import metrics_server
+from services.signals import StopRequest, StopRequestedError
+from services.trainer.actions import (
+    Beat,
+    EveryNSteps,
+    EverySeconds,
+    EveryStep,
+    ProgressLog,
+    Summaries,
+)
+from services.trainer.experiment import Experiment, load_experiment
+from services.trainer.loop import Action, StepFacts, run_steps
+from services.trainer.ownership import owner_of, process_is_alive
+from services.trainer.pace import Pace
+from services.trainer.saving import Saver, remove_leftovers
+from services.trainer.settings import TrainerSettings
+from tandem.checkpoints import writing
+from tandem.checkpoints.attempts import Attempt, Outcome, end_attempt
+from tandem.checkpoints.claims import claim_attempt
+from tandem.checkpoints.commits import Commit
+from tandem.checkpoints.fetching import fetch_checkpoint
+from tandem.checkpoints.heartbeats import TRAINER, Heartbeat
+from tandem.checkpoints.lines import read_line
+from tandem.checkpoints.names import CheckpointId
+from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.opening import open_store
+from tandem.checkpoints.retention import RetentionPolicy
+from tandem.checkpoints.retiring import Retirer
+from tandem.checkpoints.runs import ensure_run, refuse_foreign_folder
+from tandem.checkpoints.state_file import write_state_file
+from tandem.checkpoints.surroundings import Surroundings
+from tandem.config.digests import config_diff, config_digest
+from tandem.config.pipeline import write_pipeline
+from tandem.config.text import parse_text
+from tandem.errors import CheckpointDamagedError, ObjectNotFoundError, TrainingError
+from tandem.protos.pipeline_pb2 import TrainEvalPipelineConfig
+from tandem.telemetry.health import Health
+from tandem.telemetry.logs import LogFields
+from tandem.telemetry.metrics import TrainerMetrics
+from tandem.training.restore import RestoreReport
+from tandem.training.states import resume
+
+logger = logging.getLogger(__name__)
+
+# A step that takes longer than this is taken for hanging; compiling the first one may.
+_STEP_PATIENCE_SECONDS = 300.0
+_START_PATIENCE_SECONDS = 1800.0
+
+
+def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFields) -> Exit:
+    """Trains one attempt of a run.
+
+    Raises:
+        InputError: before anything was written to the run folder.
+        TrainingError: training can't go on; the attempt is recorded as failed.
+        AttemptSupersededError: a newer attempt has taken over.
+    """
+    registry = CollectorRegistry()
+    health = Health(patience_seconds=_STEP_PATIENCE_SECONDS)
+    health.beat(phase="starting", patience_seconds=_START_PATIENCE_SECONDS)
+    metrics = TrainerMetrics(registry)
+    with metrics_server(registry, health, host=settings.metrics_host, port=settings.metrics_port):
+        store = open_store(settings.run)
+        refuse_foreign_folder(store)
+        experiment = load_experiment(settings)
+        report = None
+        if read_line(store).newest_sound is None:
+            report = _begin_fresh(experiment)
+        try:
+            attempt, commit = _claim(store, settings, experiment, stop)
+        except StopRequestedError:
+            return Exit.SAVED_RESUME_ME
+        trainer = _Trainer(settings, store, experiment, attempt, commit, metrics, health)
+        trainer.record_start(report)
+        return trainer.train(stop, log_fields)
+
+
+def _begin_fresh(experiment: Experiment) -> RestoreReport | None:
+    """Checks all records and loads the fine-tune checkpoint: what a resumed run has behind it."""
+    check = experiment.data(first_step=0).check()
+    check.raise_for_problems()
+    for note in check.notes():
+        logger.warning("training data: %s", note)
+    report = experiment.fine_tune()
+    if report is not None:
+        logger.info("%s", report.render())
+    return report
+
+
+def _claim(
+    store: ObjectStore, settings: TrainerSettings, experiment: Experiment, stop: StopRequest
+) -> tuple[Attempt, Commit | None]:
+    """Claims the next attempt and restores what it resumes from, sound or the next older one."""
+    ensure_run(store)
+    host, pid = socket.gethostname(), os.getpid()
+    newest = read_line(store).newest_attempt
+    owner = owner_of(
+        stated=settings.owner,
+        previous=newest.owner if newest else None,
+        host=host,
+        pid=pid,
+        is_alive=process_is_alive,
+    )
+    loaded = _preload(store, settings, experiment)
+    while True:
+        attempt = claim_attempt(
+            store,
+            owner=owner,
+            holder=f"{host}/{pid}",
+            image=f"tandem {tandem.__version__}, tensorflow {tf.__version__}",
+            config_text=write_pipeline(experiment.config),
+            config_digest=config_digest(experiment.config),
+            config_diff=lambda before: _diff(before, experiment.config),
+            takeover=settings.takeover,
+            surroundings=Surroundings(sleep=stop.sleep),
+        )
+        if attempt.resumed_from is None:
+            return attempt, None
+        if loaded is not None and loaded.checkpoint == attempt.resumed_from:
+            return attempt, loaded
+        try:
+            return attempt, _load(
+                store, attempt.resumed_from, settings, experiment, reader=attempt.holder
+            )
+        except CheckpointDamagedError as error:
+            logger.error("%s; going back to the newest sound one", error)
+
+
+def _preload(
+    store: ObjectStore, settings: TrainerSettings, experiment: Experiment
+) -> Commit | None:
+    """Loads what will most likely be resumed, so that a config that doesn't fit claims nothing."""
+    newest = read_line(store).newest_sound
+    if newest is None:
+        return None
+    try:
+        return _load(store, newest, settings, experiment, reader=None)
+    except (CheckpointDamagedError, ObjectNotFoundError):
+        return None  # to be found again, and dealt with, once an attempt is claimed
+
+
+def _load(
+    store: ObjectStore,
+    checkpoint: CheckpointId,
+    settings: TrainerSettings,
+    experiment: Experiment,
+    *,
+    reader: str | None,
+) -> Commit:
+    folder = Path(settings.run) / ".fetched"
+    fetched = fetch_checkpoint(store, checkpoint, folder, reader=reader)
+    resume(experiment.state, fetched.prefix)
+    return fetched.commit
+
+
+def _diff(before: str, config: TrainEvalPipelineConfig) -> Sequence[str]:
+    old = parse_text(before, TrainEvalPipelineConfig, source="config of the attempt before")
+    return config_diff(old, config)
+
+
+class _Trainer:
+    """One claimed attempt, from its first step to its end."""
+
+    def __init__(
+        self,
+        settings: TrainerSettings,
+        store: ObjectStore,
+        experiment: Experiment,
+        attempt: Attempt,
+        commit: Commit | None,
+        metrics: TrainerMetrics,
+        health: Health,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._experiment = experiment
+        self._attempt = attempt
+        self._metrics = metrics
+        self._health = health
+        self._heartbeat = Heartbeat(store, TRAINER, attempt=attempt.number)
+        self._pace = Pace()
+        retirer = Retirer(
+            store,
+            attempt,
+            policy=RetentionPolicy(
+                max_to_keep=settings.max_to_keep, max_unevaluated=settings.max_unevaluated
+            ),
+            eval_sets=experiment.eval_sets,
+        )
+        scratch = Path(settings.run)
+        remove_leftovers(scratch, attempt.number)
+        self._saver = Saver(
+            store,
+            attempt,
+            experiment.state,
+            retirer=retirer,
+            metrics=metrics,
+            scratch=scratch,
+            batch_size=experiment.batch_size,
+            samples_before=commit.samples_seen if commit else 0,
+            seconds_before=commit.training_seconds if commit else 0.0,
+            monotonic=time.monotonic,
+        )
+
+    def record_start(self, report: RestoreReport | None) -> None:
+        """Tells people and the run folder how this attempt begins."""
+        attempt, step = self._attempt, self._experiment.state.step
+        origin = "from the beginning"
+        if attempt.resumed_from is not None:
+            origin = f"resuming from checkpoint {attempt.resumed_from}"
+        elif report is not None:
+            origin = f"fine-tuning {report.num_restored} variables of {report.prefix}"
+        logger.info(
+            "attempt %d of %s, %s; %s steps, batch %d",
+            attempt.number,
+            self._settings.run,
+            origin,
+            f"{step} to {self._experiment.last_step}" if self._experiment.last_step else "endless",
+            self._experiment.batch_size,
+        )
+        for line in attempt.config_diff:
+            logger.info("config changed since attempt %d: %s", attempt.number - 1, line)
+        write_state_file(self._store)
+        _put_text(self._store, "pipeline.config", attempt.config_text)
+        if report is not None and attempt.resumed_from is None:
+            name = f"train/restore-{attempt.number:04d}.json"
+            _put_text(self._store, name, json.dumps(json.loads(report.to_json()), indent=2))
+        self._metrics.begin(
+            attempt=attempt.number, step=step, target_step=self._experiment.last_step
+        )
+        self._say("restoring")
+
+    def train(self, stop: StopRequest, log_fields: LogFields) -> Exit:
+        """Takes the steps, commits the last one and records the outcome."""
+        try:
+            with self._summaries() as summaries:
+                step = self._run_steps(stop, log_fields, summaries)
+                self._saver.save()
+        except TrainingError as error:
+            self._end(Outcome.FAILED, reason=str(error))
+            raise
+        last_step = self._experiment.last_step
+        if last_step is None or step < last_step:
+            self._end(Outcome.PREEMPTED, reason="asked to stop")
+            logger.info("stopped at step %d, which is committed; start again to go on", step)
+            return Exit.SAVED_RESUME_ME
+        self._end(Outcome.FINISHED)
+        logger.info("finished: step %d is committed", step)
+        return Exit.FINISHED
+
+    def _run_steps(self, stop: StopRequest, log_fields: LogFields, summaries: Summaries) -> int:
+        experiment, settings = self._experiment, self._settings
+        step = experiment.state.step
+        if experiment.last_step is not None and step >= experiment.last_step:
+            return step
+        self._say("training", step, patience=_START_PATIENCE_SECONDS)
+        beat = Beat(self._heartbeat, self._pace, last_step=experiment.last_step)
+        log = ProgressLog(self._pace, last_step=experiment.last_step)
+        actions: list[Action] = [
+            EveryStep(self._measure),
+            EveryStep(lambda facts: log_fields.update(step=facts.step)),
+            EverySeconds(log, seconds=settings.log_interval, monotonic=time.monotonic),
+            EveryNSteps(summaries, n=settings.summary_every_n),
+            EverySeconds(beat, seconds=settings.heartbeat_interval, monotonic=time.monotonic),
+            EveryNSteps(self._saver.after_step, n=settings.checkpoint_every_n),
+        ]
+        return run_steps(
+            step,
+            last_step=experiment.last_step,
+            take_step=experiment.take_step,
+            batches=experiment.data(first_step=step).batches(),
+            schedule=experiment.schedule,
+            actions=actions,
+            should_stop=stop,
+            monotonic=time.monotonic,
+        )
+
+    def _measure(self, facts: StepFacts) -> None:
+        self._pace.add(facts.seconds)
+        self._health.beat(phase="training", step=facts.step)
+        self._metrics.record_step(
+            facts.step,
+            losses=facts.losses_by_part,
+            learning_rate=facts.learning_rate,
+            num_images=facts.num_images,
+            seconds=facts.seconds,
+        )
+        speed = self._pace.steps_per_second
+        if speed is not None:
+            eta = self._pace.eta_seconds(facts.step, self._experiment.last_step)
+            self._metrics.record_rate(speed, eta_seconds=eta)
+
+    @contextmanager
+    def _summaries(self) -> Iterator[Summaries]:
+        writer = tf.summary.create_file_writer(f"{self._settings.run}/train")
+        try:
+            yield Summaries(writer, self._pace)
+        finally:
+            writer.close()
+
+    def _say(self, phase: str, step: int | None = None, *, patience: float | None = None) -> None:
+        self._health.beat(phase=phase, step=step, patience_seconds=patience)
+        self._heartbeat.beat(phase, step, last_step=self._experiment.last_step)
+
+    def _end(self, outcome: Outcome, *, reason: str = "") -> None:
+        step = self._saver.committed_step
+        end_attempt(self._store, self._attempt, outcome=outcome, reason=reason, final_step=step)
+        write_state_file(self._store)
+        self._metrics.set_phase(outcome.value)
+        self._say(outcome.value, step)
+
+
+def _put_text(store: ObjectStore, name: str, text: str) -> None:
+    """Writes a file for people, unless it says the same already."""
+    found = writing.find(store, name)
+    if found is None or found.data != text.encode():
+        generation = found.stat.generation if found else None
+        writing.replace(store, name, text.encode(), generation=generation)

@@ -1,0 +1,36 @@
+"""How fast training goes, and how long it will take."""
+
+from __future__ import annotations
+
+from collections import deque
+from statistics import median
+
+_WINDOW = 50
+
+
+class Pace:
+    """Speed over the last fifty steps.
+
+    It is the median step that counts: the first one compiles, and some wait for a checkpoint.
+    """
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=_WINDOW)
+
+    def add(self, seconds: float) -> None:
+        """Notes how long a step took."""
+        self._seconds.append(seconds)
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """None before the first step."""
+        if not self._seconds:
+            return None
+        return 1.0 / max(median(self._seconds), 1e-9)  # a step of no time at all, in tests
+
+    def eta_seconds(self, step: int, last_step: int | None) -> float | None:
+        """Seconds until ``last_step``; None when it is unknown or nothing was measured yet."""
+        speed = self.steps_per_second
+        if last_step is None or speed is None:
+            return None
+        return max(last_step - step, 0) / speed

@@ -1,0 +1,1 @@
+"""What one optimisation step needs, and the weights that training starts from."""

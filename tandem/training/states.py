@@ -1,0 +1,121 @@
+"""Everything a checkpoint holds, as one flat map from name to variable, and its files.
+
+Names are TF1's (``FeatureExtractor/.../weights``, ``.../Momentum``, ``global_step``), so that a
+checkpoint of a run can be read by whatever reads TF1 checkpoints, and so that what is saved is what
+this map says: TensorFlow's object graph leaves out layers that Keras 3 keeps in lists, silently.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tensorflow as tf
+
+from tandem.errors import ConfigError
+from tandem.training.optimizers import MovingAverages, Optimizer
+
+logger = logging.getLogger(__name__)
+
+GLOBAL_STEP = "global_step"
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """The variables of one training run.
+
+    Attributes:
+        model: weights and moving statistics of the model, by TF1 name.
+        optimizer: its slots are saved beside the weights.
+        averages: moving averages of the weights, where the config asks for them.
+        global_step: [] int64, finished steps.
+    """
+
+    model: Mapping[str, tf.Variable]
+    optimizer: Optimizer
+    averages: MovingAverages | None = None
+    global_step: tf.Variable = field(
+        default_factory=lambda: tf.Variable(0, dtype=tf.int64, trainable=False, name=GLOBAL_STEP)
+    )
+
+    @property
+    def step(self) -> int:
+        """Finished steps."""
+        return int(self.global_step.numpy())
+
+    @property
+    def tensors(self) -> dict[str, tf.Variable]:
+        """Every variable of the state by the name that it is saved under."""
+        return {**self.model, **self.extra_tensors, GLOBAL_STEP: self.global_step}
+
+    @property
+    def extra_tensors(self) -> dict[str, tf.Variable]:
+        """The optimizer's slots and the moving averages."""
+        averages = self.averages.tensors if self.averages else {}
+        return {**self.optimizer.slot_tensors, **averages}
+
+
+def save_tensors(tensors: Mapping[str, tf.Variable], prefix: Path) -> None:
+    """Writes ``prefix.index`` and ``prefix.data-00000-of-00001``, TensorFlow's V2 format."""
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=list(tensors),
+        shape_and_slices=[""] * len(tensors),
+        tensors=[variable.read_value() for variable in tensors.values()],
+    )
+
+
+def load_tensors(tensors: Mapping[str, tf.Variable], prefix: str | Path) -> None:
+    """Assigns every variable from a checkpoint that must have all of them in the same shapes.
+
+    Raises:
+        ConfigError: a variable is missing or has another shape: the config describes another
+            model than the one that was saved.
+    """
+    reader = tf.train.load_checkpoint(str(prefix))
+    saved = reader.get_variable_to_shape_map()
+    problems = [
+        f"{name}: config says {variable.shape.as_list()}, checkpoint has {saved.get(name, 'none')}"
+        for name, variable in tensors.items()
+        if saved.get(name) != variable.shape.as_list()
+    ]
+    if problems:
+        more = f" and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise ConfigError(
+            f"checkpoint {prefix} was saved by another model than the config describes: "
+            f"{len(problems)} of {len(tensors)} variables differ: {'; '.join(problems[:5])}{more}. "
+            "Use the config that the run began with, or a new run folder."
+        )
+    for name, variable in tensors.items():
+        variable.assign(reader.get_tensor(name))
+
+
+def resume(state: TrainingState, prefix: str | Path) -> None:
+    """Restores a run's own checkpoint.
+
+    Weights, moving statistics and the step must be there. Slots or averages that the checkpoint
+    lacks (the config's optimizer changed) keep their initial values, with a warning.
+
+    Raises:
+        ConfigError: the model of the config is not the one that was saved.
+    """
+    load_tensors({**state.model, GLOBAL_STEP: state.global_step}, prefix)
+    saved = tf.train.load_checkpoint(str(prefix)).get_variable_to_shape_map()
+    extra = state.extra_tensors
+    absent = [name for name in extra if name not in saved]
+    load_tensors({name: v for name, v in extra.items() if name in saved}, prefix)
+    for name in absent:
+        if state.averages and name in state.averages.tensors:
+            state.averages.tensors[name].assign(state.model[name.rpartition("/")[0]])
+    if absent:
+        logger.warning(
+            "%d of %d optimizer slots and averages are not in %s and start anew (first: %s): "
+            "the config's optimizer differs from the one that wrote it",
+            len(absent),
+            len(extra),
+            prefix,
+            absent[0],
+        )
