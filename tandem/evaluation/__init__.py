@@ -1,0 +1,1 @@
+"""From detections and ground truth to metrics."""

@@ -1,0 +1,1 @@
+"""From a model's raw outputs to detections: score conversion, suppression, clipping."""
