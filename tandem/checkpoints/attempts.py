@@ -1,0 +1,115 @@
+"""Attempts of the trainer: their records, their ends, and the question whether one is current.
+
+`attempts/0002.json` claims number 2 for good; `attempts/0002.end.json` is the attempt's last act.
+A killed attempt has no end. Which attempts and checkpoints count is decided in
+`tandem.checkpoints.lines`, how an attempt is claimed in `tandem.checkpoints.claims`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import ClassVar
+
+from tandem.checkpoints import names, writing
+from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.records import CheckpointField, Record, encode
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings
+from tandem.errors import AttemptSupersededError
+
+
+class Outcome(str, Enum):
+    """How an attempt ended."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    PREEMPTED = "preempted"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Attempt(Record):
+    """A claimed attempt.
+
+    Attributes:
+        number: 1, 2, ...; never used twice.
+        resumed_from: the checkpoint that training goes on from; None from the beginning.
+        owner: stays the same when the same Job (or the same user on one machine) starts again.
+        holder: the process, for people: host and process id, or pod.
+        image: the software, for people.
+        config_digest: digest of the effective configuration.
+        config_text: that configuration.
+        config_diff: what is different from the attempt before, a line per field.
+        claimed_at: wall clock, for people.
+    """
+
+    kind: ClassVar[str] = "attempt"
+    number: int
+    resumed_from: CheckpointField | None
+    owner: str
+    holder: str
+    image: str
+    config_digest: str
+    config_text: str
+    config_diff: tuple[str, ...]
+    claimed_at: str
+
+
+class AttemptEnd(Record):
+    """How an attempt ended; the step is the newest it has trained or taken over, if any."""
+
+    kind: ClassVar[str] = "attempt-end"
+    number: int
+    outcome: Outcome
+    reason: str
+    final_step: int | None
+    ended_at: str
+
+
+def newest_attempt_number(store: ObjectStore) -> int:
+    """The highest number claimed so far; 0 when none is."""
+    found = map(names.parse_attempt_object, store.list(names.ATTEMPTS))
+    return max((attempt.number for attempt in found if attempt), default=0)
+
+
+def attempt_is_current(store: ObjectStore, attempt: Attempt) -> bool:
+    """Whether no newer attempt of the run has been claimed."""
+    return newest_attempt_number(store) <= attempt.number
+
+
+def stop_if_superseded(store: ObjectStore, attempt: Attempt) -> None:
+    """Raises AttemptSupersededError when a newer attempt exists."""
+    newest = newest_attempt_number(store)
+    if newest > attempt.number:
+        raise AttemptSupersededError(
+            f"attempt {attempt.number} of the run {store.location} stops, as attempt {newest} has "
+            "taken over"
+        )
+
+
+def end_attempt(
+    store: ObjectStore,
+    attempt: Attempt,
+    *,
+    outcome: Outcome,
+    reason: str = "",
+    final_step: int | None = None,
+    surroundings: Surroundings = SYSTEM,
+) -> AttemptEnd:
+    """Records how an attempt ended: the trainer's last act.
+
+    Raises:
+        AttemptSupersededError: a newer attempt exists; whether the run is finished is now its word.
+    """
+    stop_if_superseded(store, attempt)
+    end = AttemptEnd(
+        nonce=surroundings.nonce(),
+        number=attempt.number,
+        outcome=outcome,
+        reason=reason,
+        final_step=final_step,
+        ended_at=surroundings.timestamp(),
+    )
+    name = names.end_name(attempt.number)
+    writing.create(store, name, encode(end), surroundings=surroundings)
+    return end

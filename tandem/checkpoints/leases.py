@@ -1,0 +1,218 @@
+"""Leases: a reader's claim on a checkpoint for one purpose (an evaluation set, `export`, ...).
+
+A lease keeps the checkpoint from being retired and divides work: one per checkpoint and purpose.
+
+- acquire: put the lease, then look: the commit is gone, or an intent to retire or a ledger entry is
+  there, let go and choose again. (Whoever retires puts its intent first and looks at leases second,
+  so of the two at least one sees the other.)
+- renew, well within `lease_seconds`. When it came late, the lease may have looked stale to others:
+  look again. When it is someone else's by now, stop.
+- release by generation, so never another's.
+- A lease that has not changed for `lease_seconds` on the observer's clock is stale; it is taken
+  over, or removed, by its generation.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tandem.checkpoints import names, writing
+from tandem.checkpoints.names import CheckpointId, EvalSet
+from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.records import CheckpointField, Record, encode
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings
+from tandem.checkpoints.watching import GenerationWatch
+from tandem.errors import (
+    GenerationMismatchError,
+    ObjectNotFoundError,
+    StoreUnavailableError,
+)
+
+_logger = logging.getLogger(__name__)
+
+
+class LeaseRecord(Record):
+    """A reader's claim; the holder is for people."""
+
+    kind: ClassVar[str] = "lease"
+    checkpoint: CheckpointField
+    purpose: str
+    holder: str
+    renewed_at: str
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A lease that this process holds.
+
+    Attributes:
+        checkpoint: the checkpoint that stays.
+        purpose: what for.
+        eval_set: the evaluation set whose entry would make the lease pointless, if any.
+        generation: of the lease's object.
+        renewed_at: monotonic seconds just before it was last put.
+    """
+
+    checkpoint: CheckpointId
+    purpose: str
+    eval_set: EvalSet | None
+    generation: str
+    renewed_at: float
+
+    @property
+    def name(self) -> str:
+        """The lease's object."""
+        return names.lease_name(self.checkpoint, self.purpose)
+
+
+class Leases:
+    """Takes, renews and releases leases for one process."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        holder: str,
+        lease_seconds: float = 60.0,
+        surroundings: Surroundings = SYSTEM,
+    ) -> None:
+        self._store = store
+        self._holder = holder
+        self._lease_seconds = lease_seconds
+        self._surroundings = surroundings
+        self._watch = LeaseWatch(store, lease_seconds=lease_seconds, surroundings=surroundings)
+
+    def acquire(
+        self, checkpoint: CheckpointId, purpose: str, *, eval_set: EvalSet | None = None
+    ) -> Lease | None:
+        """Takes a lease, also one that has gone stale.
+
+        Returns:
+            None when another holder has it, or when there is nothing (more) to do: choose again.
+        """
+        sighting = self._watch.look(names.lease_name(checkpoint, purpose))
+        if sighting.is_live:
+            return None
+        lease = self._put(checkpoint, purpose, eval_set, generation=sighting.generation)
+        if lease is not None and not self._is_worth_reading(lease):
+            self.release(lease)
+            return None
+        return lease
+
+    def renew(self, lease: Lease) -> Lease | None:
+        """Renews a lease; None when it is lost, and reading has to stop."""
+        renewed = self._put(
+            lease.checkpoint, lease.purpose, lease.eval_set, generation=lease.generation
+        )
+        if renewed is None:
+            return None
+        was_late = self._surroundings.monotonic() - lease.renewed_at >= self._lease_seconds
+        if was_late and not self._is_worth_reading(renewed):
+            self.release(renewed)
+            return None
+        return renewed
+
+    def release(self, lease: Lease) -> None:
+        """Lets go; a lease that another holder has taken over stays that holder's."""
+        try:
+            self._store.delete(lease.name, generation=lease.generation)
+        except (ObjectNotFoundError, GenerationMismatchError):
+            _logger.info("%s was not ours any more", lease.name)
+        except StoreUnavailableError as error:
+            _logger.warning("%s is left to go stale: %s", lease.name, error)
+
+    def _put(
+        self,
+        checkpoint: CheckpointId,
+        purpose: str,
+        eval_set: EvalSet | None,
+        *,
+        generation: str | None,
+    ) -> Lease | None:
+        record = LeaseRecord(
+            nonce=self._surroundings.nonce(),
+            checkpoint=checkpoint,
+            purpose=purpose,
+            holder=self._holder,
+            renewed_at=self._surroundings.timestamp(),
+        )
+        now = self._surroundings.monotonic()
+        name = names.lease_name(checkpoint, purpose)
+        try:
+            stat = writing.replace(self._store, name, encode(record), generation=generation)
+        except GenerationMismatchError:
+            return None
+        return Lease(checkpoint, purpose, eval_set, stat.generation, now)
+
+    def _is_worth_reading(self, lease: Lease) -> bool:
+        def of(suffix: str) -> str:
+            return names.checkpoint_object(lease.checkpoint, suffix)
+
+        listed = self._store.list(of("."))
+        if of(names.COMMIT_SUFFIX) not in listed or of(names.INTENT_SUFFIX) in listed:
+            return False
+        if lease.eval_set is None:
+            return True
+        entry = names.entry_name(lease.checkpoint, lease.eval_set)
+        return entry not in self._store.list(entry)
+
+
+@dataclass(frozen=True)
+class LeaseSighting:
+    """What an observer knows of a lease; no object is not live."""
+
+    generation: str | None
+    is_live: bool
+
+
+class LeaseWatch:
+    """Tells live leases from stale ones, for one observer."""
+
+    def __init__(
+        self, store: ObjectStore, *, lease_seconds: float, surroundings: Surroundings = SYSTEM
+    ) -> None:
+        self._store = store
+        self._lease_seconds = lease_seconds
+        self._watch = GenerationWatch(store, surroundings=surroundings)
+
+    def look(self, name: str) -> LeaseSighting:
+        """Looks at a lease; one that this observer sees for the first time is live."""
+        seen = self._watch.look(name)
+        if seen.generation is None:
+            self._watch.forget(name)
+            return LeaseSighting(None, is_live=False)
+        return LeaseSighting(seen.generation, is_live=seen.unchanged_seconds < self._lease_seconds)
+
+    def live_checkpoints(self) -> frozenset[CheckpointId]:
+        """The checkpoints that some live lease is on."""
+        found = set()
+        for name in self._store.list(names.LEASES):
+            checkpoint = names.parse_lease(name)
+            if checkpoint is not None and self.look(name).is_live:
+                found.add(checkpoint)
+        return frozenset(found)
+
+    def clear(self, checkpoint: CheckpointId) -> bool:
+        """Removes a checkpoint's stale leases; False when a live one is there.
+
+        Removing them by generation makes sure that none came back to life since it was looked at.
+        """
+        is_clear = True
+        for name in self._store.list(names.leases_of(checkpoint)):
+            sighting = self.look(name)
+            if sighting.is_live:
+                is_clear = False
+            elif sighting.generation is not None:
+                is_clear &= self._remove(name, sighting.generation)
+        return is_clear
+
+    def _remove(self, name: str, generation: str) -> bool:
+        try:
+            self._store.delete(name, generation=generation)
+        except ObjectNotFoundError:
+            return True
+        except GenerationMismatchError:
+            return False
+        return True

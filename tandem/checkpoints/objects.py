@@ -1,0 +1,94 @@
+"""The small interface that every backend of the run store offers.
+
+An object has a name (`/` between parts), bytes, and a generation that changes whenever the object
+does. Each call concerns one object and is atomic. Listings and reads show every call that returned
+before them. Errors are those of `tandem.errors`:
+
+- `ObjectNotFoundError`, `ObjectExistsError`, `GenerationMismatchError`: the call changed nothing.
+- `StoreUnavailableError`: unclear, the call may have taken effect; `tandem.checkpoints.writing`
+  settles that by reading back.
+- any other `StoreError`: asking again won't help.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+
+class ObjectStat(NamedTuple):
+    """What the store itself knows of an object.
+
+    Attributes:
+        name: the object's name.
+        size: number of bytes.
+        crc32c: Castagnoli checksum of the bytes, unsigned 32 bits.
+        generation: opaque; another one whenever the object was written anew.
+    """
+
+    name: str
+    size: int
+    crc32c: int
+    generation: str
+
+
+class StoredObject(NamedTuple):
+    """An object's bytes and what the store says of exactly these bytes."""
+
+    data: bytes
+    stat: ObjectStat
+
+
+class ObjectStore(Protocol):
+    """A run folder: a local one, or a bucket's prefix."""
+
+    @property
+    def location(self) -> str:
+        """The folder as a user would write it, for messages."""
+        ...
+
+    def create(self, name: str, data: bytes) -> ObjectStat:
+        """Puts an object that must not exist yet; else ObjectExistsError."""
+        ...
+
+    def create_from_file(self, name: str, path: Path) -> ObjectStat:
+        """Like `create`, with a file's bytes, however many.
+
+        The store may keep the very file (a link), so the caller must not write to it afterwards;
+        removing it is fine.
+        """
+        ...
+
+    def replace(self, name: str, data: bytes, *, generation: str | None) -> ObjectStat:
+        """Puts an object if its generation is still the given one (None: if it doesn't exist).
+
+        Else GenerationMismatchError. The data must differ from all earlier data of that name.
+        """
+        ...
+
+    def get(self, name: str) -> StoredObject:
+        """Reads a whole object; ObjectNotFoundError when there is none."""
+        ...
+
+    def stat(self, name: str) -> ObjectStat:
+        """Describes an object; ObjectNotFoundError when there is none."""
+        ...
+
+    def list(self, prefix: str) -> list[str]:
+        """All names that begin with the prefix, sorted."""
+        ...
+
+    def delete(self, name: str, *, generation: str) -> None:
+        """Removes an object if its generation is still the given one.
+
+        ObjectNotFoundError when there is none, GenerationMismatchError when it is another.
+        """
+        ...
+
+    def download(self, name: str, path: Path) -> ObjectStat:
+        """Writes an object's bytes to a new file and describes the bytes that arrived."""
+        ...
+
+    def local_path(self, name: str) -> Path | None:
+        """The file that is the object, when this store is a folder here; else None."""
+        ...

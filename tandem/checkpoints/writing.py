@@ -1,0 +1,120 @@
+"""Puts whose answer may be unclear.
+
+A create or replace that fails with StoreUnavailableError may have taken effect, and one that meets
+its own earlier effect fails with ObjectExistsError. So before anything else the object is read back
+and compared: a record has a nonce, so equal bytes are ours. Where it is absent, the put is repeated
+after a pause, and `before_again` runs first: for a commit it makes sure that no newer attempt
+exists, since a late repetition could bring back a checkpoint that the newer one has retired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tandem.checkpoints.checksums import Summary, summary_of_file
+from tandem.checkpoints.objects import ObjectStat, ObjectStore, StoredObject
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings
+from tandem.errors import (
+    CheckpointDamagedError,
+    GenerationMismatchError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StoreUnavailableError,
+)
+
+_PAUSES_SECONDS = (0.2, 1.0, 3.0)
+
+
+def _nothing() -> None:
+    pass
+
+
+def create(
+    store: ObjectStore,
+    name: str,
+    data: bytes,
+    *,
+    before_again: Callable[[], None] = _nothing,
+    surroundings: Surroundings = SYSTEM,
+) -> ObjectStat:
+    """Creates an object; ObjectExistsError means that another's is there."""
+    for pause in (*_PAUSES_SECONDS, None):
+        try:
+            return store.create(name, data)
+        except (ObjectExistsError, StoreUnavailableError) as error:
+            standing = find(store, name)
+            if standing is not None and standing.data == data:
+                return standing.stat
+            if standing is not None or isinstance(error, ObjectExistsError):
+                raise ObjectExistsError(f"{name} exists already") from error
+            if pause is None:
+                raise
+        surroundings.sleep(pause)
+        before_again()
+    raise AssertionError("the last round returns or raises")
+
+
+def create_from_file(
+    store: ObjectStore, name: str, path: Path, *, surroundings: Surroundings = SYSTEM
+) -> ObjectStat:
+    """Creates an object from a file and compares what the store then has with the file.
+
+    Raises:
+        ObjectExistsError: an object of other content is there.
+        CheckpointDamagedError: the store has other bytes than it was given.
+    """
+    with path.open("rb") as file:
+        expected = summary_of_file(file)
+    for pause in (*_PAUSES_SECONDS, None):
+        try:
+            return _compared(store.create_from_file(name, path), expected)
+        except (ObjectExistsError, StoreUnavailableError) as error:
+            standing = _find_stat(store, name)
+            if standing is not None and _is_of(standing, expected):
+                return standing
+            if standing is not None or isinstance(error, ObjectExistsError):
+                raise ObjectExistsError(f"{name} exists already, with other content") from error
+            if pause is None:
+                raise
+        surroundings.sleep(pause)
+    raise AssertionError("the last round returns or raises")
+
+
+def replace(store: ObjectStore, name: str, data: bytes, *, generation: str | None) -> ObjectStat:
+    """Replaces an object; GenerationMismatchError means that another's is there."""
+    try:
+        return store.replace(name, data, generation=generation)
+    except (GenerationMismatchError, StoreUnavailableError):
+        standing = find(store, name)
+        if standing is not None and standing.data == data:
+            return standing.stat
+        raise
+
+
+def find(store: ObjectStore, name: str) -> StoredObject | None:
+    """The object, or None when there is none."""
+    try:
+        return store.get(name)
+    except ObjectNotFoundError:
+        return None
+
+
+def _find_stat(store: ObjectStore, name: str) -> ObjectStat | None:
+    try:
+        return store.stat(name)
+    except ObjectNotFoundError:
+        return None
+
+
+def _is_of(stat: ObjectStat, expected: Summary) -> bool:
+    return (stat.size, stat.crc32c) == (expected.size, expected.crc32c)
+
+
+def _compared(stat: ObjectStat, expected: Summary) -> ObjectStat:
+    if not _is_of(stat, expected):
+        raise CheckpointDamagedError(
+            f"{stat.name} arrived in the store with {stat.size} bytes and crc32c "
+            f"{stat.crc32c:08x}; {expected.size} bytes and {expected.crc32c:08x} were sent"
+        )
+    return stat
