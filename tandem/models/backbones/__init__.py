@@ -1,0 +1,1 @@
+"""Backbones: each returns the feature maps that heads predict from."""

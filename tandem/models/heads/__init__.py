@@ -1,0 +1,1 @@
+"""Box predictors: from feature maps to box codes and class scores."""

@@ -1,0 +1,1 @@
+"""Settings of convolutions (initialiser, regulariser, activation, batch norm), from a config."""
