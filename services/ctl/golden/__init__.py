@@ -1,0 +1,1 @@
+"""Compares our models with stored outputs of the original; `scripts/golden FOLDER...` runs it."""
