@@ -1,7 +1,12 @@
 """Fixtures that tests of every part use."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 
@@ -12,3 +17,22 @@ def shared() -> Path:
     if not (folder / "golden").is_dir():
         pytest.skip(f"needs the folder of goldens and real data at {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def components(shared: Path) -> SimpleNamespace:
+    """The original's outputs for single components: `cases` by id, `arrays` by name."""
+    folder = shared / "golden"
+    cases = json.loads((folder / "components.json").read_text())["cases"]
+    arrays = dict(np.load(folder / "components.npz"))
+    return SimpleNamespace(cases={case["id"]: case for case in cases}, arrays=arrays)
+
+
+@pytest.fixture(params=["eager", "graph"])
+def run(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Calls a function eagerly or inside tf.function."""
+    import tensorflow as tf  # noqa: PLC0415  # most tests do without, and start faster
+
+    if request.param == "eager":
+        return lambda function, *args: function(*args)
+    return lambda function, *args: tf.function(function)(*args)

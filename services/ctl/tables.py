@@ -10,17 +10,17 @@ COLUMNS = {
     "AP": "DetectionBoxes_Precision/mAP",
     "AP50": "DetectionBoxes_Precision/mAP@.50IOU",
     "AP75": "DetectionBoxes_Precision/mAP@.75IOU",
-    "AP small": "DetectionBoxes_Precision/mAP (small)",
-    "medium": "DetectionBoxes_Precision/mAP (medium)",
-    "large": "DetectionBoxes_Precision/mAP (large)",
+    "APs": "DetectionBoxes_Precision/mAP (small)",
+    "APm": "DetectionBoxes_Precision/mAP (medium)",
+    "APl": "DetectionBoxes_Precision/mAP (large)",
     "AR1": "DetectionBoxes_Recall/AR@1",
     "AR10": "DetectionBoxes_Recall/AR@10",
     "AR100": "DetectionBoxes_Recall/AR@100",
-    "AR small": "DetectionBoxes_Recall/AR@100 (small)",
-    "AR medium": "DetectionBoxes_Recall/AR@100 (medium)",
-    "AR large": "DetectionBoxes_Recall/AR@100 (large)",
+    "ARs": "DetectionBoxes_Recall/AR@100 (small)",
+    "ARm": "DetectionBoxes_Recall/AR@100 (medium)",
+    "ARl": "DetectionBoxes_Recall/AR@100 (large)",
 }
-"""Column heading to the name that the ledger and TensorBoard use."""
+"""Column heading, as COCO abbreviates (s, m, l: small, medium, large objects), to ledger name."""
 
 _SHORT = ("AP", "AP50", "AP75", "AR1", "AR10", "AR100")
 
@@ -39,7 +39,7 @@ def metrics_table(
         rows: step and metrics by name.
         full: all twelve numbers, else the six that fit a narrow terminal.
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("step", justify="right")
     names = COLUMNS if full else {heading: COLUMNS[heading] for heading in _SHORT}
     for heading in names:

@@ -94,7 +94,7 @@ class Scorer:
         for batch in self._pipeline.batches():
             detections, batch_losses = self._predict({name: batch[name] for name in _MODEL_INPUTS})
             losses.append(batch_losses.numpy())
-            num_read += _add_images(coco, batch, detections)
+            num_read += _add_images(coco, batch, detections, first=num_read)
             on_progress(num_read, self._pipeline.num_examples)
         predicted = monotonic()
         if num_read != self._pipeline.num_examples:
@@ -143,15 +143,24 @@ class Scorer:
         }
 
 
-def _add_images(coco: CocoEvaluator, batch: Mapping[str, Any], detections: Any) -> int:  # noqa: ANN401
-    """Adds each image of a batch at its original size; returns their number."""
+def _add_images(
+    coco: CocoEvaluator,
+    batch: Mapping[str, Any],
+    detections: Any,  # noqa: ANN401
+    *,
+    first: int,
+) -> int:
+    """Adds each image of a batch at its original size; returns their number.
+
+    COCO breaks ties between equal scores by the order of image ids: here the order of the records.
+    """
     truth = {name: tensor.numpy() for name, tensor in batch.items() if name != fields.IMAGE}
     found = type(detections)(*(tensor.numpy() for tensor in detections))
     for i, record in enumerate(truth[fields.RECORD]):
         size = truth[fields.ORIGINAL_SIZE][i]
         boxes, kept = truth[fields.NUM_BOXES][i], found.num_detections[i]
         coco.add_image(
-            record.decode(),
+            f"{first + i:09d} {record.decode()}",
             groundtruth=ImageGroundtruth(
                 boxes=absolute_boxes(truth[fields.BOXES][i, :boxes], size=size),
                 classes=truth[fields.CLASSES][i, :boxes],

@@ -1,7 +1,5 @@
 """Learning rates against the original's values, and by hand."""
 
-import json
-
 import pytest
 from google.protobuf import text_format
 
@@ -14,13 +12,8 @@ def schedule(text):
     return build_schedule(text_format.Parse(text, optimizer_pb2.LearningRate()))
 
 
-def golden_cases(shared):
-    cases = json.loads((shared / "golden" / "components.json").read_text())["cases"]
-    return [case for case in cases if case["kind"] == "learning_rate"]
-
-
-def test_every_stored_learning_rate_of_the_original_is_met(shared):
-    cases = golden_cases(shared)
+def test_every_stored_learning_rate_of_the_original_is_met(components):
+    cases = [case for case in components.cases.values() if case["kind"] == "learning_rate"]
     assert len(cases) == 9
     for case in cases:
         rate_at = schedule(case["config"])

@@ -89,4 +89,3 @@ def test_damaged_data_are_found_when_read(saved, damage):
         data.write_bytes(content[:2] if damage == "cut" else flipped)
     with pytest.raises(FineTuneError, match=r"model\.ckpt-5.*(can't be read|can't be opened)"):
         open_bundle(saved).read("scope/weights")
-
