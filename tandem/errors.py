@@ -96,7 +96,7 @@ class StoreUnavailableError(StoreError):
 
 
 def nearest_names(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt name: ``"; did you mean 'a' or 'b'?"``, or nothing when none is near."""
+    """A hint for a misspelt name: ``; did you mean 'a' or 'b'?``, or nothing when none is near."""
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)
     if not near:
         return ""

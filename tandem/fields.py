@@ -1,8 +1,8 @@
 """Names of the tensors in an example dict, from the decoder to the loss.
 
 Shapes use these words: ``height``, ``width`` in pixels; ``num_boxes`` boxes of one image, which
-becomes ``max_boxes`` after padding; ``batch`` images. Boxes are (ymin, xmin, ymax, xmax), normalised
-to [0, 1] by the image that they lie on. Classes are zero-based: label-map id minus one.
+becomes ``max_boxes`` after padding; ``batch`` images. Boxes are (ymin, xmin, ymax, xmax),
+normalised to [0, 1] by the image that they lie on. Classes are zero-based: label-map id minus one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WEIGHTS = "weights"
 """[num_boxes] float32: weight of each box in the loss; 0 for padding."""
 
 IS_CROWD = "is_crowd"
-"""[num_boxes] bool: a region of many objects; COCO neither rewards nor punishes detections there."""
+"""[num_boxes] bool: a region of many objects; COCO ignores detections that lie on it."""
 
 AREA = "area"
 """[num_boxes] float32: square pixels of the original image as the record has it; 0 when absent."""

@@ -122,7 +122,7 @@ class TrainConfig(google.protobuf.message.Message):
 
     @property
     def optimizer(self) -> tandem.protos.optimizer_pb2.Optimizer:
-        """The optimiser and its learning-rate schedule."""
+        """The optimizer and its learning-rate schedule."""
 
     @property
     def freeze_variables(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
