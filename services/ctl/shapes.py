@@ -40,7 +40,7 @@ class ShapesSpec:
         seed: of everything that is drawn at random.
     """
 
-    num_train: int = 240
+    num_train: int = 600
     num_held_out: int = 60
     image_size: int = 256
     seed: int = 7

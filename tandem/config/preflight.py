@@ -68,6 +68,12 @@ def check_pipeline(config: TrainEvalPipelineConfig, *, for_training: bool) -> Pr
     problems = _Problems()
     for text in value_problems(config):
         problems.add(ConfigError(text))
+    if config.HasField("graph_rewriter"):
+        problems.add(
+            ConfigError(
+                "graph_rewriter: quantised training is not supported by this version; remove it"
+            )
+        )
     classes = problems.attempt(lambda: _Classes(num_classes_of(config), _classes_field(config)))
     path = config.train_config.fine_tune_checkpoint if for_training else ""
     fine_tune = problems.attempt(lambda: find_checkpoint(path)) if path else None

@@ -159,6 +159,12 @@ def test_eval_sets_need_names_that_tell_them_apart(config, names, expected, for_
         check_pipeline(config, for_training=for_training)
 
 
+def test_quantised_training_is_refused_rather_than_forgotten(config):
+    config.graph_rewriter.quantization.delay = 100
+    with pytest.raises(ConfigError, match="graph_rewriter: quantised training is not supported"):
+        check_pipeline(config, for_training=True)
+
+
 def test_nothing_is_written(config, tmp_path):
     before = sorted(tmp_path.iterdir())
     config.train_config.batch_size = 0

@@ -1,0 +1,262 @@
+"""The evaluator's loop on a real local store; only the scorer is made up."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from prometheus_client import CollectorRegistry
+
+from services.evaluator.loop import Evaluator
+from services.evaluator.projections import Projections
+from services.evaluator.watch import Ending
+from services.signals import StopRequest, StopRequestedError
+from tandem.checkpoints.attempts import Outcome, end_attempt
+from tandem.checkpoints.claims import claim_attempt
+from tandem.checkpoints.commits import commit_checkpoint
+from tandem.checkpoints.heartbeats import Heartbeat
+from tandem.checkpoints.leases import Leases
+from tandem.checkpoints.ledger import EntryOutcome, read_ledger
+from tandem.checkpoints.names import CheckpointId, EvalSet
+from tandem.checkpoints.opening import open_store
+from tandem.checkpoints.tries import read_tries
+from tandem.evaluation.build import EvalTask
+from tandem.evaluation.coco_metrics import TAGS, CocoMetrics
+from tandem.evaluation.scoring import Evaluation
+from tandem.telemetry.health import Health
+from tandem.telemetry.metrics import EvaluatorMetrics
+from tandem.training.states import save_tensors
+
+DAY, NIGHT = EvalSet("day", "d1"), EvalSet("night", "d2")
+
+
+class Scorer:
+    """AP is the restored weight; fails or stops where told to."""
+
+    def __init__(self, weight, *, failures=0, on_call=lambda: None):
+        self.weight = weight
+        self.failures = failures
+        self.on_call = on_call
+        self.calls = 0
+
+    def score(self, *, on_progress, monotonic):
+        self.calls += 1
+        self.on_call()
+        on_progress(3, 6)
+        if self.calls <= self.failures:
+            raise RuntimeError(f"failure {self.calls}")
+        on_progress(6, 6)
+        numbers = dict.fromkeys(TAGS, float(self.weight.numpy()[0]))
+        numbers["ap_small"] = None
+        metrics = CocoMetrics(
+            **numbers, per_category=(), num_images=6, num_groundtruth_boxes=9, num_detections=9
+        )
+        return Evaluation(metrics, {"Loss/total_loss": 1.0}, 6, 6, 6, 0.1, 0.1)
+
+
+class StopAfterWaits(StopRequest):
+    """Asks to stop when it was waited for so many times."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.left = number
+
+    def wait(self, seconds):
+        self.left -= 1
+        if not self.left:
+            self.set()
+
+
+class Scene:
+    """A run folder with a trainer to act by hand, and an evaluator."""
+
+    def __init__(self, folder: Path):
+        self.run = folder / "run"
+        self.store = open_store(str(self.run))
+        self.folder = folder
+        self.weight = tf.Variable([0.0])
+        self.registry = CollectorRegistry()
+        self.stop = StopRequest()
+        self.attempt = claim_attempt(
+            self.store,
+            owner="o",
+            holder="h",
+            image="i",
+            config_text="",
+            config_digest="c",
+            config_diff=lambda before: (),
+        )
+
+    def commit(self, step, value):
+        prefix = self.folder / f"files-{step}" / "ckpt"
+        save_tensors({"w": tf.Variable([value])}, prefix)
+        return commit_checkpoint(
+            self.store,
+            self.attempt,
+            step=step,
+            local_prefix=prefix,
+            config_digest="c",
+            samples_seen=step,
+            training_seconds=1.0,
+        )
+
+    def end(self, outcome):
+        end_attempt(self.store, self.attempt, outcome=outcome, final_step=None)
+
+    def evaluator(self, scorers, *, policy="every"):
+        metrics = EvaluatorMetrics(self.registry)
+        tasks = tuple(
+            EvalTask(s, scorer, include_categories=False) for s, scorer in scorers.items()
+        )
+        return Evaluator(
+            checkpoints=self.store,
+            results=self.store,
+            tensors={"w": self.weight},
+            tasks=tasks,
+            projections={
+                s.name: Projections(self.store, run=str(self.run), eval_set=s, metrics=metrics)
+                for s in scorers
+            },
+            recorder="tester",
+            heartbeat=Heartbeat(self.store, "evaluator-main"),
+            metrics=metrics,
+            health=Health(patience_seconds=60),
+            policy=policy,
+            scratch=self.folder / "scratch",
+            lease_seconds=1000.0,
+            stop=self.stop,
+            monotonic=itertools.count().__next__,
+        )
+
+    def watch(self, scorers, *, wait_interval=1e9, **more):
+        return self.evaluator(scorers, **more).watch(
+            wait_interval=wait_interval, poll_interval=0.001
+        )
+
+    def entries(self):
+        found = read_ledger(self.store)
+        return {(entry.eval_set, entry.checkpoint.step): entry for entry in found}
+
+
+@pytest.fixture
+def scene(tmp_path):
+    return Scene(tmp_path)
+
+
+def test_every_checkpoint_is_scored_once_in_every_set(scene):
+    for step, value in ((1, 0.1), (2, 0.3), (3, 0.2)):
+        scene.commit(step, value)
+    scene.end(Outcome.FINISHED)
+    scorers = {DAY: Scorer(scene.weight), NIGHT: Scorer(scene.weight)}
+    assert scene.watch(scorers) is Ending.COMPLETED
+    assert [scorer.calls for scorer in scorers.values()] == [3, 3]
+    entries = scene.entries()
+    assert {key: entry.metrics[TAGS["ap"]] for key, entry in entries.items()} == {
+        (name, step): pytest.approx(value)
+        for name in ("day", "night")
+        for step, value in ((1, 0.1), (2, 0.3), (3, 0.2))
+    }
+    sample = scene.registry.get_sample_value
+    labels = {"eval_set": "day", "metric": "AP"}
+    assert sample("tandem_eval_metric", labels) == pytest.approx(0.2)
+    assert sample("tandem_eval_best_metric", labels) == pytest.approx(0.3)
+    assert sample("tandem_eval_best_step", {"eval_set": "day"}) == 2
+    assert sample("tandem_eval_metric", {"eval_set": "day", "metric": "APs"}) is None
+    assert not scene.store.list("leases/")
+
+
+def test_a_restart_scores_nothing_again_but_shows_what_is_known(scene):
+    scene.commit(1, 0.4)
+    scene.end(Outcome.FINISHED)
+    scene.watch({DAY: Scorer(scene.weight)})
+    scene.registry = CollectorRegistry()
+    again = Scorer(scene.weight)
+    assert scene.watch({DAY: again}) is Ending.COMPLETED
+    assert again.calls == 0
+    labels = {"eval_set": "day", "metric": "AP"}
+    assert scene.registry.get_sample_value("tandem_eval_metric", labels) == pytest.approx(0.4)
+
+
+def test_a_failure_is_tried_again_and_the_checkpoint_given_up_after_three(scene):
+    scene.commit(1, 0.4)
+    scene.commit(2, 0.5)
+    scene.end(Outcome.FINISHED)
+    assert scene.watch({DAY: Scorer(scene.weight, failures=3)}) is Ending.COMPLETED
+    entries = scene.entries()
+    assert entries["day", 1].outcome is EntryOutcome.FAILED
+    assert entries["day", 1].metrics == {}
+    assert entries["day", 1].reasons == tuple(f"RuntimeError: failure {n}" for n in (1, 2, 3))
+    assert entries["day", 2].outcome is EntryOutcome.SCORED
+
+
+def test_a_try_that_succeeds_after_a_failure_counts(scene):
+    scene.commit(1, 0.4)
+    scene.end(Outcome.FINISHED)
+    scene.watch({DAY: Scorer(scene.weight, failures=1)})
+    assert scene.entries()["day", 1].outcome is EntryOutcome.SCORED
+
+
+def test_a_damaged_checkpoint_is_recorded_as_failed_and_the_next_one_scored(scene):
+    scene.commit(1, 0.4)
+    scene.commit(2, 0.5)
+    scene.end(Outcome.FINISHED)
+    data = scene.run / "checkpoints" / "ckpt-1-1.data-00000-of-00001"
+    flipped = bytearray(data.read_bytes())
+    flipped[0] ^= 1
+    data.unlink()
+    data.write_bytes(flipped)
+    assert scene.watch({DAY: Scorer(scene.weight)}) is Ending.COMPLETED
+    entries = scene.entries()
+    assert entries["day", 1].outcome is EntryOutcome.FAILED
+    assert "damaged: checkpoints/ckpt-1-1.data" in entries["day", 1].reasons[0]
+    assert entries["day", 2].outcome is EntryOutcome.SCORED
+
+
+def test_a_stop_in_mid_evaluation_records_nothing_and_takes_its_try_back(scene):
+    commit = scene.commit(1, 0.4)
+    scorer = Scorer(scene.weight, on_call=scene.stop.set)
+    assert scene.watch({DAY: scorer}) is Ending.STOPPED
+    assert scene.entries() == {}
+    assert read_tries(scene.store, commit.checkpoint, DAY) == ()
+    assert not scene.store.list("leases/")
+
+
+def test_newest_first_begins_with_the_newest(scene):
+    for step in (1, 2, 3):
+        scene.commit(step, 0.1 * step)
+    scene.end(Outcome.FINISHED)
+    seen = []
+    scorer = Scorer(scene.weight, on_call=lambda: seen.append(round(float(scene.weight[0]), 1)))
+    scene.watch({DAY: scorer}, policy="newest-first")
+    assert seen == [0.3, 0.2, 0.1]
+
+
+def test_a_failed_trainer_ends_the_watch_after_its_last_checkpoint_is_scored(scene):
+    scene.commit(1, 0.4)
+    scene.end(Outcome.FAILED)
+    assert scene.watch({DAY: Scorer(scene.weight)}) is Ending.TRAINER_FAILED
+    assert len(scene.entries()) == 1
+
+
+def test_a_silent_trainer_ends_the_watch_by_the_wait_interval(scene):
+    scene.commit(1, 0.4)
+    assert scene.watch({DAY: Scorer(scene.weight)}, wait_interval=20) is Ending.TIMED_OUT
+    assert len(scene.entries()) == 1
+
+
+def test_another_evaluators_lease_is_left_alone(scene):
+    commit = scene.commit(1, 0.4)
+    lease = Leases(scene.store, holder="other").acquire(commit.checkpoint, "day", eval_set=DAY)
+    scorer = Scorer(scene.weight)
+    scene.stop = StopAfterWaits(5)
+    assert scene.watch({DAY: scorer}) is Ending.STOPPED
+    assert scorer.calls == 0
+    assert scene.store.list("leases/") == [lease.name]
+
+
+def test_a_wait_that_is_cut_short_says_so():
+    stop = StopRequest()
+    stop.set()
+    with pytest.raises(StopRequestedError):
+        stop.sleep(10)
+    assert CheckpointId(1, 1) < CheckpointId(2, 1)
