@@ -32,8 +32,10 @@ def evaluate(
         evaluation = task.scorer.score()
         metrics = evaluation.metrics.by_tag(include_categories=task.include_categories)
         name = task.eval_set.name or "(unnamed)"
-        console.print(f"eval set {name}: {evaluation.num_scored} images, {files.prefix}")
+        console.print(
+            f"eval set {name}: {evaluation.num_scored} images, {files.prefix}", soft_wrap=True
+        )
         console.print(metrics_table([("", metrics)]))
         losses = ", ".join(f"{tag} {value:.4f}" for tag, value in evaluation.losses.items())
-        console.print(losses, highlight=False)
+        console.print(losses, highlight=False, soft_wrap=True)
     return Exit.FINISHED

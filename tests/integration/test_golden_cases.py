@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from services.ctl.golden.__main__ import compare_case
 from services.ctl.golden.cases import load_case
+from services.ctl.golden.command import compare_case
 from services.ctl.golden.training import compare_training
 from services.ctl.golden.weights import assign_weights
 from tandem.errors import ConfigError

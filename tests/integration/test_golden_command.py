@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from services.ctl.golden.__main__ import main
+from services.ctl.golden.command import main
 
 CASE = "mobiledet_cpu_nc1_dm0p25"
 

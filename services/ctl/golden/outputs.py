@@ -58,7 +58,8 @@ def _outputs(model: SsdModel, predictions: Predictions) -> dict[str, tf.Tensor]:
 
 def _detect(model: SsdModel, predictions: Predictions) -> Detections:
     num_images = predictions.box_encodings.shape[0]
-    return model.detect(predictions, tf.constant([model.image_size] * num_images))
+    # As a graph, which is how it is always used.
+    return tf.function(model.detect)(predictions, tf.constant([model.image_size] * num_images))
 
 
 def _compare_stored(
