@@ -1,10 +1,12 @@
-"""The wish to stop, from SIGTERM or Ctrl-C."""
+"""The wish to stop: SIGTERM, Ctrl-C, or a terminal that was closed."""
 
 from __future__ import annotations
 
 import signal
 import threading
 from types import FrameType
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StopRequestedError(Exception):
@@ -35,9 +37,9 @@ class StopRequest:
             raise StopRequestedError
 
     def install(self) -> None:
-        """Lets SIGTERM and the first Ctrl-C ask; a second Ctrl-C ends the process at once."""
-        signal.signal(signal.SIGTERM, self._on_signal)
-        signal.signal(signal.SIGINT, self._on_signal)
+        """Lets the first signal ask; a second Ctrl-C ends the process at once."""
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT:

@@ -18,6 +18,7 @@ from tandem.data.batches import Batches
 from tandem.data.checks import CheckReport, check_records
 from tandem.data.decoding import ClassTable, decode_example
 from tandem.data.padding import pad_example, pad_to_one_row
+from tandem.data.parallelism import parallel_calls, without_autotune
 from tandem.data.records import RecordSet
 from tandem.data.resizers import FixedShapeResizer
 from tandem.data.streams import ReadOptions, evaluation_stream, training_stream
@@ -124,14 +125,14 @@ def training_dataset(
         .enumerate(start=first_example)
         .map(
             prepare,
-            num_parallel_calls=tf.data.AUTOTUNE,
+            num_parallel_calls=parallel_calls(),
             deterministic=True,
         )
         .batch(batch_size, drop_remainder=drop_remainder)
         .prefetch(prefetch_batches)
     )
     return InputPipeline(
-        dataset,
+        without_autotune(dataset),
         records=records,
         num_examples=records.num_records,
         batch_size=batch_size,
@@ -168,12 +169,12 @@ def evaluation_dataset(
 
     dataset = (
         stream(0)
-        .map(prepare, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .map(prepare, num_parallel_calls=parallel_calls(), deterministic=True)
         .padded_batch(batch_size)
         .prefetch(prefetch_batches)
     )
     return InputPipeline(
-        dataset,
+        without_autotune(dataset),
         records=records,
         num_examples=records.num_records,
         batch_size=batch_size,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from tandem.data.parallelism import parallel_calls
 from tandem.data.records import RecordSet
 
 FOREVER = 2**62
@@ -79,11 +80,12 @@ def _epoch(
     if options.shuffle:
         order = tf.random.experimental.stateless_shuffle(order, files_seed)
     files = tf.data.Dataset.from_tensor_slices((tf.gather(paths, order), tf.gather(firsts, order)))
+    readers = max(1, min(options.num_readers, len(records.files), _MAX_READERS))
     stream = files.interleave(
         lambda path, first: _file(path, first, one_of_n=records.one_of_n),
-        cycle_length=max(1, min(options.num_readers, len(records.files), _MAX_READERS)),
+        cycle_length=readers,
         block_length=max(1, options.read_block_length),
-        num_parallel_calls=tf.data.AUTOTUNE,
+        num_parallel_calls=min(readers, parallel_calls()),
         deterministic=True,
     )
     if not options.shuffle:

@@ -17,7 +17,7 @@ from services.ctl.demo.processes import Process
 from services.ctl.demo.view import Facts, line, screen
 from services.ctl.tables import metrics_table
 from services.exits import Exit
-from services.signals import StopRequest
+from services.signals import STOP_SIGNALS, StopRequest
 from tandem.checkpoints.attempts import Outcome
 from tandem.checkpoints.lines import read_line
 from tandem.checkpoints.opening import open_store
@@ -84,7 +84,7 @@ def choose_run(folder: Path) -> Path:
 
 @contextmanager
 def _signals_ask(stop: StopRequest) -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     stop.install()
     try:
         yield
