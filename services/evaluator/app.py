@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from services.evaluator.loop import Evaluator
 from services.evaluator.projections import Projections
+from services.evaluator.recording import Recorder
 from services.evaluator.settings import EvaluatorSettings
 from services.evaluator.watch import Ending
 from services.exits import Exit
@@ -69,7 +70,11 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
                 )
                 for task in plan.tasks
             },
-            recorder=f"{settings.name} on {socket.gethostname()}/{os.getpid()}",
+            recorder=Recorder(
+                results,
+                checkpoints,
+                name=f"{settings.name} on {socket.gethostname()}/{os.getpid()}",
+            ),
             heartbeat=heartbeat,
             metrics=metrics,
             health=health,

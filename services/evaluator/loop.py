@@ -9,24 +9,18 @@ from pathlib import Path
 import tensorflow as tf
 
 from services.evaluator.projections import Projections
+from services.evaluator.recording import Recorder
 from services.evaluator.watch import Ending, Policy, Situation, ending, in_order
 from services.signals import StopRequest, StopRequestedError
 from tandem.checkpoints.commits import Commit
-from tandem.checkpoints.fetching import fetch_checkpoint, read_damage
+from tandem.checkpoints.fetching import fetch_checkpoint
 from tandem.checkpoints.heartbeats import TRAINER, Heartbeat, HeartbeatWatcher
 from tandem.checkpoints.leases import Lease, Leases
-from tandem.checkpoints.ledger import (
-    EntryOutcome,
-    LedgerEntry,
-    LedgerReader,
-    record_entry,
-    recorded_checkpoints,
-)
+from tandem.checkpoints.ledger import LedgerReader, recorded_checkpoints
 from tandem.checkpoints.lines import Line, LineReader
 from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.objects import ObjectStore
-from tandem.checkpoints.surroundings import SYSTEM
-from tandem.checkpoints.tries import MAX_TRIES, read_tries, record_try, withdraw_try
+from tandem.checkpoints.tries import MAX_TRIES, record_try, withdraw_try
 from tandem.errors import (
     CheckpointDamagedError,
     ConfigError,
@@ -60,7 +54,7 @@ class Evaluator:
         tensors: dict[str, tf.Variable],
         tasks: tuple[EvalTask, ...],
         projections: dict[str, Projections],
-        recorder: str,
+        recorder: Recorder,
         heartbeat: Heartbeat,
         metrics: EvaluatorMetrics,
         health: Health,
@@ -78,7 +72,7 @@ class Evaluator:
             tensors: variables to restore, by the name they are saved under.
             tasks: the eval sets.
             projections: by eval set name.
-            recorder: this process, in records.
+            recorder: writes ledger entries.
             heartbeat: this process's.
             metrics: Prometheus.
             health: of this loop.
@@ -104,7 +98,7 @@ class Evaluator:
         self._monotonic = monotonic
         self._lines = LineReader(checkpoints)
         self._ledger = LedgerReader(results)
-        self._leases = Leases(checkpoints, holder=recorder, lease_seconds=lease_seconds)
+        self._leases = Leases(checkpoints, holder=recorder.name, lease_seconds=lease_seconds)
         self._trainer = HeartbeatWatcher(checkpoints, TRAINER, stale_seconds=lease_seconds)
         self._failures: dict[tuple[CheckpointId, str], list[str]] = {}
         self._seen: object = None
@@ -170,7 +164,7 @@ class Evaluator:
                 if checkpoint in recorded_checkpoints(self._results, task.eval_set):
                     continue
                 if checkpoint in line.damaged:
-                    self._record_damage(checkpoint, task)
+                    self._give_damaged_up(checkpoint, task)
                     return True
                 lease = self._leases.acquire(
                     checkpoint, task.eval_set.name or "eval", eval_set=task.eval_set
@@ -190,7 +184,7 @@ class Evaluator:
             logger.info("checkpoint %s was retired meanwhile", checkpoint)
         except CheckpointDamagedError as error:
             logger.error("%s", error)
-            self._record_damage(checkpoint, task)
+            self._give_damaged_up(checkpoint, task)
         finally:
             held.release()
 
@@ -201,11 +195,11 @@ class Evaluator:
             self._results,
             checkpoint,
             eval_set,
-            recorder=self._recorder,
+            recorder=self._recorder.name,
             last_failure=failures[-1] if failures else "",
         )
         if number is None:
-            self._record_failed(checkpoint, task, failures)
+            self._recorder.given_up(checkpoint, task, failures)
             return
         began = self._monotonic()
         try:
@@ -226,13 +220,20 @@ class Evaluator:
             )
             self._say("backing_off", checkpoint.step)
             return
-        self._record_scored(checkpoint, task, commit, evaluation, self._monotonic() - began)
+        self._say("publishing", checkpoint.step)
+        seconds = self._monotonic() - began
+        if self._recorder.scored(
+            checkpoint, task, commit=commit, evaluation=evaluation, seconds=seconds
+        ):
+            self._metrics.count_attempt(
+                eval_set.name, outcome="ok", seconds=seconds, num_images=evaluation.num_scored
+            )
 
     def _evaluate(self, held: _Held, task: EvalTask) -> tuple[Commit, Evaluation]:
         checkpoint = held.lease.checkpoint
         self._say("restoring", checkpoint.step)
         fetched = fetch_checkpoint(
-            self._checkpoints, checkpoint, self._scratch, reader=self._recorder
+            self._checkpoints, checkpoint, self._scratch, reader=self._recorder.name
         )
         load_tensors(self._tensors, fetched.prefix)
         self._say("running", checkpoint.step)
@@ -247,83 +248,9 @@ class Evaluator:
         evaluation = task.scorer.score(on_progress=on_progress, monotonic=self._monotonic)
         return fetched.commit, evaluation
 
-    def _record_scored(
-        self,
-        checkpoint: CheckpointId,
-        task: EvalTask,
-        commit: Commit,
-        evaluation: Evaluation,
-        seconds: float,
-    ) -> None:
-        self._say("publishing", checkpoint.step)
-        metrics = evaluation.metrics.by_tag(include_categories=task.include_categories)
-        is_first = self._record(
-            checkpoint,
-            task,
-            EntryOutcome.SCORED,
-            metrics={**metrics, **evaluation.losses},
-            images_expected=evaluation.num_expected,
-            images_read=evaluation.num_read,
-            images_scored=evaluation.num_scored,
-            durations_seconds={
-                "model": evaluation.model_seconds,
-                "metrics": evaluation.metrics_seconds,
-                "total": seconds,
-            },
-            config_digest=commit.config_digest,
-            samples_seen=commit.samples_seen,
-            training_seconds=commit.training_seconds,
-        )
-        if not is_first:
-            logger.warning("checkpoint %s was scored by another evaluator first", checkpoint)
-            return
-        self._metrics.count_attempt(
-            task.eval_set.name, outcome="ok", seconds=seconds, num_images=evaluation.num_scored
-        )
-        logger.info(
-            "checkpoint %s%s: AP %s, AP@0.5 %s on %d images in %.1f s",
-            checkpoint,
-            f" on {task.eval_set.name}" if task.eval_set.name else "",
-            _shown(evaluation.metrics.ap),
-            _shown(evaluation.metrics.ap50),
-            evaluation.num_scored,
-            seconds,
-        )
-
-    def _record_failed(self, checkpoint: CheckpointId, task: EvalTask, known: list[str]) -> None:
-        """Gives a checkpoint up; reasons of other processes are in the tries that followed."""
-        tries = read_tries(self._results, checkpoint, task.eval_set)
-        reasons = [t.last_failure for t in tries if t.last_failure] + known[-1:]
-        self._record(
-            checkpoint,
-            task,
-            EntryOutcome.FAILED,
-            reasons=tuple(dict.fromkeys(reasons)) or (f"{MAX_TRIES} tries began and none ended",),
-        )
-        logger.error("checkpoint %s is given up after %d tries", checkpoint, MAX_TRIES)
-
-    def _record_damage(self, checkpoint: CheckpointId, task: EvalTask) -> None:
-        damage = read_damage(self._checkpoints, checkpoint)
-        reason = f"damaged: {damage.file}: expected {damage.expected}, found {damage.found}"
-        self._record(checkpoint, task, EntryOutcome.FAILED, reasons=(reason,))
+    def _give_damaged_up(self, checkpoint: CheckpointId, task: EvalTask) -> None:
+        self._recorder.damaged(checkpoint, task)
         self._metrics.count_attempt(task.eval_set.name, outcome="skipped")
-
-    def _record(
-        self, checkpoint: CheckpointId, task: EvalTask, outcome: EntryOutcome, **facts: object
-    ) -> bool:
-        entry = LedgerEntry.model_validate(
-            {
-                "nonce": SYSTEM.nonce(),
-                "checkpoint": checkpoint,
-                "eval_set": task.eval_set.name,
-                "set_digest": task.eval_set.digest,
-                "outcome": outcome,
-                "recorded_by": self._recorder,
-                "recorded_at": SYSTEM.timestamp(),
-                **facts,
-            }
-        )
-        return record_entry(self._results, entry)
 
     def _say(self, phase: EvalPhase, step: int | None = None, **facts: int) -> None:
         self._health.beat(phase=phase, step=step, patience_seconds=_PATIENCE_SECONDS)
@@ -351,7 +278,3 @@ class _Held:
     def release(self) -> None:
         """Lets go."""
         self._leases.release(self.lease)
-
-
-def _shown(value: float | None) -> str:
-    return "n/a (no ground truth)" if value is None else f"{value:.4f}"

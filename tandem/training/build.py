@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
+from tandem.config.schedules import schedule_problems
 from tandem.errors import ConfigError
 from tandem.models.ssd import SsdModel
 from tandem.models.variables import checkpoint_tensors
@@ -59,16 +60,23 @@ def settings_without_effect(config: train_pb2.TrainConfig) -> list[str]:
 
 
 def build_schedule(config: optimizer_pb2.LearningRate) -> Schedule:
-    """The learning-rate schedule.
+    """The learning-rate schedule; `tandem.config.schedules` says whether its numbers agree.
 
     Raises:
-        ConfigError: none is set, or its numbers contradict each other.
+        ConfigError: none is set.
     """
     kind = config.WhichOneof("learning_rate")
     if kind == "constant_learning_rate":
         return Constant(learning_rate=config.constant_learning_rate.learning_rate)
     if kind == "cosine_decay_learning_rate":
-        return _cosine(config.cosine_decay_learning_rate)
+        cosine = config.cosine_decay_learning_rate
+        return CosineDecay(
+            learning_rate_base=cosine.learning_rate_base,
+            total_steps=cosine.total_steps,
+            warmup_learning_rate=cosine.warmup_learning_rate,
+            warmup_steps=cosine.warmup_steps,
+            hold_base_rate_steps=cosine.hold_base_rate_steps,
+        )
     if kind == "exponential_decay_learning_rate":
         exponential = config.exponential_decay_learning_rate
         return ExponentialDecay(
@@ -81,7 +89,12 @@ def build_schedule(config: optimizer_pb2.LearningRate) -> Schedule:
             min_learning_rate=exponential.min_learning_rate,
         )
     if kind == "manual_step_learning_rate":
-        return _manual(config.manual_step_learning_rate)
+        manual = config.manual_step_learning_rate
+        return ManualSteps(
+            boundaries=tuple(entry.step for entry in manual.schedule),
+            rates=(manual.initial_learning_rate, *(e.learning_rate for e in manual.schedule)),
+            warmup=manual.warmup,
+        )
     raise ConfigError(
         "train_config.optimizer: no learning_rate is set; expected one of "
         "constant_learning_rate, exponential_decay_learning_rate, manual_step_learning_rate, "
@@ -89,53 +102,20 @@ def build_schedule(config: optimizer_pb2.LearningRate) -> Schedule:
     )
 
 
-def _cosine(config: optimizer_pb2.CosineDecayLearningRate) -> CosineDecay:
-    where = "cosine_decay_learning_rate"
-    if config.learning_rate_base < config.warmup_learning_rate:
-        raise ConfigError(
-            f"{where}: learning_rate_base {config.learning_rate_base:g} is below "
-            f"warmup_learning_rate {config.warmup_learning_rate:g}"
-            + _default_note(config, "warmup_learning_rate")
-        )
-    if config.total_steps < config.warmup_steps + config.hold_base_rate_steps:
-        raise ConfigError(
-            f"{where}: total_steps {config.total_steps} is below warmup_steps "
-            f"{config.warmup_steps} + hold_base_rate_steps {config.hold_base_rate_steps}"
-            + _default_note(config, "warmup_steps")
-        )
-    return CosineDecay(
-        learning_rate_base=config.learning_rate_base,
-        total_steps=config.total_steps,
-        warmup_learning_rate=config.warmup_learning_rate,
-        warmup_steps=config.warmup_steps,
-        hold_base_rate_steps=config.hold_base_rate_steps,
-    )
-
-
-def _default_note(config: optimizer_pb2.CosineDecayLearningRate, name: str) -> str:
-    if config.HasField(name):  # type: ignore[arg-type]  # the stubs want literals
-        return "; change either"
-    return f"; the config does not set {name}, so its default applies: set it"
-
-
-def _manual(config: optimizer_pb2.ManualStepLearningRate) -> ManualSteps:
-    boundaries = tuple(entry.step for entry in config.schedule)
-    if list(boundaries) != sorted(set(boundaries)) or (boundaries and boundaries[0] == 0):
-        raise ConfigError(
-            f"manual_step_learning_rate: schedule steps {list(boundaries)} must rise, from 1 on"
-        )
-    rates = (config.initial_learning_rate, *(entry.learning_rate for entry in config.schedule))
-    return ManualSteps(boundaries=boundaries, rates=rates, warmup=config.warmup)
-
-
 def build_optimizer_schedule(config: optimizer_pb2.Optimizer) -> Schedule:
-    """The schedule inside whichever optimizer is set."""
+    """The schedule inside whichever optimizer is set.
+
+    Raises:
+        ConfigError: there is none, or its numbers contradict each other.
+    """
     kind = config.WhichOneof("optimizer")
     if kind is None:
         raise ConfigError(
             "train_config.optimizer: none is set; expected one of rms_prop_optimizer, "
             "momentum_optimizer, adam_optimizer"
         )
+    for problem in schedule_problems(config):
+        raise ConfigError(problem)
     return build_schedule(getattr(config, kind).learning_rate)
 
 

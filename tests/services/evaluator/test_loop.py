@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from services.evaluator.loop import Evaluator
 from services.evaluator.projections import Projections
+from services.evaluator.recording import Recorder
 from services.evaluator.watch import Ending
 from services.signals import StopRequest, StopRequestedError
 from tandem.checkpoints.attempts import Outcome, end_attempt
@@ -117,7 +118,7 @@ class Scene:
                 s.name: Projections(self.store, run=str(self.run), eval_set=s, metrics=metrics)
                 for s in scorers
             },
-            recorder="tester",
+            recorder=Recorder(self.store, self.store, name="tester"),
             heartbeat=Heartbeat(self.store, "evaluator-main"),
             metrics=metrics,
             health=Health(patience_seconds=60),
