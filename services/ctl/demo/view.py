@@ -69,13 +69,17 @@ def clock(seconds: float | None) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
+def _speed(steps_per_second: float | None) -> str:
+    return "-" if steps_per_second is None else f"{steps_per_second:.1f}"
+
+
 def line(facts: Facts) -> str:
     """The facts in one plain line, for an output that is no terminal."""
     best = best_ap(facts.scores)
     return (
         f"{clock(facts.elapsed_seconds)} trainer {facts.trainer_phase or 'starting'} "
         f"step {facts.step}/{facts.last_step} loss {short(facts.loss)} "
-        f"{short(facts.steps_per_second)} steps/s eta {clock(facts.eta_seconds)} | evaluator "
+        f"{_speed(facts.steps_per_second)} steps/s eta {clock(facts.eta_seconds)} | evaluator "
         f"{facts.evaluator_phase or 'starting'} scored {len(facts.scores)} "
         f"queued {len(facts.queue)} best AP@0.5 {short(best)}"
     )
@@ -124,7 +128,7 @@ def _trainer(facts: Facts) -> Table:
     grid.add_row(
         "",
         "",
-        f"loss {short(facts.loss)}   {short(facts.steps_per_second)} steps/s",
+        f"loss {short(facts.loss)}   {_speed(facts.steps_per_second)} steps/s",
         f"about {clock(facts.eta_seconds)} left",
     )
     return grid

@@ -42,7 +42,7 @@ def test_a_checkpoint_without_a_score_is_queued(facts):
 
 def test_the_plain_line_has_all_that_changes(facts):
     assert line(facts) == (
-        "1:05 trainer training step 420/1200 loss 0.831 5.120 steps/s eta 2:32 | evaluator running "
+        "1:05 trainer training step 420/1200 loss 0.831 5.1 steps/s eta 2:32 | evaluator running "
         "scored 1 queued 1 best AP@0.5 0.550"
     )
 
