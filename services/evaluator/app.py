@@ -85,9 +85,9 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
             monotonic=time.monotonic,
         )
         logger.info(
-            "watching %s for checkpoints, %d eval set(s)",
+            "watching %s for checkpoints; eval sets: %s",
             checkpoints.location,
-            len(plan.tasks),
+            ", ".join(task.eval_set.name or "(unnamed)" for task in plan.tasks),
         )
         decided = evaluator.watch(
             wait_interval=settings.wait_interval, poll_interval=settings.poll_interval

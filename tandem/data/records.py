@@ -90,7 +90,8 @@ def open_records(patterns: Sequence[str], *, one_of_n: int = 1) -> RecordSet:
         for path in resolve_paths(patterns)
     )
     records = RecordSet(files, one_of_n=one_of_n)
-    _LOGGER.info("%d records in %d files", records.num_records, len(files))
+    where = files[0].path if len(files) == 1 else f"{len(files)} files"
+    _LOGGER.info("%d records in %s", records.num_records, where)
     return records
 
 
