@@ -42,9 +42,9 @@ def settings_or_exit(
         sys.exit(Exit.BAD_INPUT)
 
 
-def begin_logging(settings: ProcessSettings) -> LogFields:
-    """Log lines that carry the run's name; the fields are the caller's to update."""
-    fields = LogFields(run=PurePosixPath(settings.run.rstrip("/")).name)
+def begin_logging(settings: ProcessSettings, *, process: str) -> LogFields:
+    """Log lines that carry process and run; the fields are the caller's to update."""
+    fields = LogFields(process=process, run=PurePosixPath(settings.run.rstrip("/")).name)
     configure_logging(format=settings.log_format, fields=fields, level=settings.log_level)
     return fields
 

@@ -91,6 +91,7 @@ def _parser(
 ) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=program,
+        usage=_usage(program, settings_class.model_fields),
         description=(settings_class.__doc__ or "").strip(),
         epilog=f"Every flag is also an environment variable: {prefix}RUN is --run. {epilog}",
         allow_abbrev=False,
@@ -102,6 +103,11 @@ def _parser(
         group = groups.setdefault(title, parser.add_argument_group(title))
         group.add_argument(_flag(name), dest=name, help=_help(field), **_shape(name, field))
     return parser
+
+
+def _usage(program: str, fields: Mapping[str, FieldInfo]) -> str:
+    required = [name for name, field in fields.items() if field.is_required()]
+    return " ".join([program, *(f"{_flag(n)} {n.upper()}" for n in required), "[options]"])
 
 
 def _extra(field: FieldInfo) -> dict[str, Any]:
@@ -154,10 +160,8 @@ def _from_environment(
             continue
         name = variable.removeprefix(prefix).lower()
         if name not in fields:
-            known = [prefix + field.upper() for field in fields]
-            raise ConfigError(
-                f"environment variable {variable} is no setting{nearest_names(variable, known)}"
-            )
+            hint = nearest_names(name.upper(), [field.upper() for field in fields], prefix=prefix)
+            raise ConfigError(f"environment variable {variable} is no setting{hint}")
         is_list = typing.get_origin(_plain_type(fields[name].annotation)) is tuple
         values[name] = [value] if is_list else value
     return values

@@ -95,9 +95,15 @@ class StoreUnavailableError(StoreError):
     """The store did not answer in time or asked to try later."""
 
 
-def nearest_names(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt name: ``; did you mean 'a' or 'b'?``, or nothing when none is near."""
-    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)
+def nearest_names(name: str, known: Iterable[str], *, prefix: str = "") -> str:
+    """A hint for a misspelt name: ``; did you mean 'a' or 'b'?``, or nothing when none is near.
+
+    Args:
+        name: as it was written.
+        known: the valid ones.
+        prefix: what all of them begin with in the user's eyes; it doesn't count as likeness.
+    """
+    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.75)
     if not near:
         return ""
-    return "; did you mean " + " or ".join(repr(n) for n in near) + "?"
+    return "; did you mean " + " or ".join(repr(prefix + n) for n in near) + "?"

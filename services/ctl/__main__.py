@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from rich.console import Console
 
+import tandem
 from services import quiet
 from services.exits import Exit
 from tandem.errors import TandemError
@@ -32,6 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tandem", description="Trains a detector and evaluates every checkpoint of it."
     )
+    parser.add_argument("--version", action="version", version=f"tandem {tandem.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands)
     _add_check(commands)
@@ -50,7 +52,7 @@ def _add_demo(commands: Commands) -> None:
     demo.add_argument(
         "--run", type=Path, help="run folder to go on with (default: the first unfinished one)"
     )
-    demo.add_argument("--steps", type=int, help="training steps (default: the config's)")
+    demo.add_argument("--steps", type=int, help="training steps, 1 or more (default: 600)")
     demo.set_defaults(run_command=_demo)
 
 
@@ -72,7 +74,8 @@ def _add_config(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TEXT",
-        help="text proto merged onto the config; may be given several times",
+        help="text proto merged onto the config; a repeated field replaces the config's; may be "
+        "given several times",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 
@@ -35,7 +36,7 @@ def evaluate(
         console.print(
             f"eval set {name}: {evaluation.num_scored} images, {files.prefix}", soft_wrap=True
         )
-        console.print(metrics_table([("", metrics)]))
+        console.print(metrics_table([(Path(files.prefix).name, metrics)], first="checkpoint"))
         losses = ", ".join(f"{tag} {value:.4f}" for tag, value in evaluation.losses.items())
         console.print(losses, highlight=False, soft_wrap=True)
     return Exit.FINISHED

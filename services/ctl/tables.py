@@ -31,16 +31,20 @@ def short(value: float | None) -> str:
 
 
 def metrics_table(
-    rows: Sequence[tuple[int | str, Mapping[str, float | None]]], *, full: bool = True
+    rows: Sequence[tuple[int | str, Mapping[str, float | None]]],
+    *,
+    full: bool = True,
+    first: str = "step",
 ) -> Table:
     """One row per checkpoint: its step and its COCO numbers, the best AP in bold.
 
     Args:
         rows: step and metrics by name.
         full: all twelve numbers, else the six that fit a narrow terminal.
+        first: heading of the first column.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("step", justify="right")
+    table.add_column(first, justify="right")
     names = COLUMNS if full else {heading: COLUMNS[heading] for heading in _SHORT}
     for heading in names:
         table.add_column(heading, justify="right")

@@ -21,7 +21,7 @@ def main() -> None:
         arguments=sys.argv[1:],
         environment=os.environ,  # noqa: TID251  # entry points hand it on
     )
-    begin_logging(settings)
+    begin_logging(settings, process="evaluator")
     quiet.prepare(os.environ)  # noqa: TID251
     stop = StopRequest()
     stop.install()

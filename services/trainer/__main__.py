@@ -21,7 +21,7 @@ def main() -> None:
         arguments=sys.argv[1:],
         environment=os.environ,  # noqa: TID251  # entry points hand it on
     )
-    log_fields = begin_logging(settings)
+    log_fields = begin_logging(settings, process="trainer")
     quiet.prepare(os.environ)  # noqa: TID251
     stop = StopRequest()
     stop.install()

@@ -187,6 +187,12 @@ class _Trainer:
         experiment, settings = self._experiment, self._settings
         step = experiment.state.step
         if experiment.last_step is not None and step >= experiment.last_step:
+            if step > experiment.last_step:
+                logger.warning(
+                    "the run is at step %d already, beyond num_steps %d: nothing is left to train",
+                    step,
+                    experiment.last_step,
+                )
             return step
         self._say("training", step, patience=_START_PATIENCE_SECONDS)
         beat = Beat(self._heartbeat, self._pace, last_step=experiment.last_step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import keras
 
@@ -54,6 +54,7 @@ class Experiment:
     schedule: Schedule
     eval_sets: tuple[EvalSet, ...]
     seed: int
+    _data: dict[int, InputPipeline] = field(default_factory=dict)
 
     @property
     def last_step(self) -> int | None:
@@ -66,15 +67,17 @@ class Experiment:
         return self.config.train_config.batch_size
 
     def data(self, *, first_step: int) -> InputPipeline:
-        """The training data from a step on."""
+        """The training data from a step on; built once for each."""
         assert self.preflight.train is not None, "checked for training"
-        return build_training_dataset(
-            self.config,
-            label_map=self.preflight.train.label_map,
-            num_classes=self.preflight.num_classes,
-            seed=self.seed,
-            first_step=first_step,
-        )
+        if first_step not in self._data:
+            self._data[first_step] = build_training_dataset(
+                self.config,
+                label_map=self.preflight.train.label_map,
+                num_classes=self.preflight.num_classes,
+                seed=self.seed,
+                first_step=first_step,
+            )
+        return self._data[first_step]
 
     def fine_tune(self) -> RestoreReport | None:
         """Loads the fine-tune checkpoint into the model; None when the config names none."""
@@ -131,13 +134,13 @@ def _warn_of_short_decay(schedule: Schedule, num_steps: int) -> None:
     """A decay that is much longer than the run never gets to its small rates."""
     if not num_steps:
         return
-    highest = max(schedule(step) for step in {0, num_steps // 10, num_steps // 2, num_steps})
+    highest = max(schedule(step) for step in range(0, num_steps, 1 + num_steps // 1000))
     final = schedule(num_steps - 1)
-    if num_steps > 1 and highest > 0 and final > 0.5 * highest and final != schedule(0):
+    if highest > 0 and 0.5 * highest < final != schedule(0):
         logger.warning(
-            "training ends at learning rate %.4g, %.1f %% of its highest: the schedule of the "
-            "config is longer than num_steps %d",
+            "training ends at learning rate %.4g, still %.0f %% of its highest: the schedule of "
+            "the config is longer than num_steps %d",
             final,
-            100 * final / highest,
+            min(100.0, 100 * final / highest),
             num_steps,
         )

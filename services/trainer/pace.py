@@ -9,21 +9,24 @@ _WINDOW = 50
 
 
 class Pace:
-    """Speed over the last fifty steps.
+    """Speed over the last fifty steps, the first of all left out, which compiles.
 
-    It is the median step that counts: the first one compiles, and some wait for a checkpoint.
+    It is the median step that counts, as some wait for a checkpoint.
     """
 
     def __init__(self) -> None:
         self._seconds: deque[float] = deque(maxlen=_WINDOW)
+        self._has_compiled = False
 
     def add(self, seconds: float) -> None:
         """Notes how long a step took."""
-        self._seconds.append(seconds)
+        if self._has_compiled:
+            self._seconds.append(seconds)
+        self._has_compiled = True
 
     @property
     def steps_per_second(self) -> float | None:
-        """None before the first step."""
+        """None before the second step."""
         if not self._seconds:
             return None
         return 1.0 / max(median(self._seconds), 1e-9)  # a step of no time at all, in tests

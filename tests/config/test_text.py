@@ -34,7 +34,7 @@ def test_a_text_proto_is_parsed():
         (
             "trian_config {}",
             "f.config:1:1: unknown field 'trian_config' at the top level "
-            "(TrainEvalPipelineConfig); did you mean 'train_config' or 'eval_config'?",
+            "(TrainEvalPipelineConfig); did you mean 'train_config'?",
         ),
         (
             "model {\n  ssd {\n    loss { classification_weigth: 1 }\n  }\n}",

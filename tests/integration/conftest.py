@@ -46,14 +46,14 @@ class Process:
     def send(self, number: signal.Signals) -> None:
         self._child.send_signal(number)
 
-    def wait(self, seconds: float = 240) -> int:
+    def wait(self, seconds: float = 600) -> int:
         return self._child.wait(seconds)
 
     @property
     def log(self) -> str:
         return self.output.read_text()
 
-    def wait_for_log(self, text: str, seconds: float = 180) -> None:
+    def wait_for_log(self, text: str, seconds: float = 400) -> None:
         """Returns once the log holds the text; fails when the process ends or time is over."""
         deadline = time.monotonic() + seconds
         while text not in self.log:

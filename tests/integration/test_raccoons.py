@@ -44,7 +44,7 @@ def test_fine_tuning_finds_raccoons_where_the_checkpoint_did_not(example, tmp_pa
     printed = subprocess.run(
         [sys.executable, *command], capture_output=True, text=True, check=True
     ).stdout
-    before = float(printed.splitlines()[2].split()[1])
+    before = float(printed.splitlines()[2].split()[2])
     run = str(tmp_path / "run")
     steps = ["--num-train-steps", "200", "--checkpoint-every-n", "50"]
     trainer = start("trainer", "--run", run, *example, *steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from services.ctl.demo.view import LOG_LINES, Facts, Score
@@ -20,7 +20,12 @@ EVALUATOR_NAME = "main"
 
 
 def read_facts(
-    store: ObjectStore, *, logs: Mapping[str, Path], last_step: int, elapsed_seconds: float
+    store: ObjectStore,
+    *,
+    logs: Mapping[str, Path],
+    last_step: int,
+    elapsed_seconds: float,
+    not_of_ours: Collection[str] = (),
 ) -> Facts:
     """The run at this moment.
 
@@ -29,14 +34,19 @@ def read_facts(
         logs: log file by process.
         last_step: where training ends.
         elapsed_seconds: since the demo began.
+        not_of_ours: nonces of heartbeats that were there before the demo began.
     """
     line = read_line(store)
-    beats = read_heartbeats(store)
+    beats = {
+        process: beat
+        for process, beat in read_heartbeats(store).items()
+        if beat.nonce not in not_of_ours
+    }
     trainer, evaluator = beats.get(TRAINER), beats.get(evaluator_process(EVALUATOR_NAME))
     return Facts(
         elapsed_seconds=elapsed_seconds,
         trainer_phase=trainer.phase if trainer else None,
-        step=(trainer.step or 0) if trainer else 0,
+        step=(trainer.step if trainer else None) or (line.newest.step if line.newest else 0),
         last_step=last_step,
         loss=_number(trainer, "total_loss"),
         steps_per_second=_number(trainer, "steps_per_second"),

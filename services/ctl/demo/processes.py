@@ -8,8 +8,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_PATIENCE_SECONDS = 60.0
-
 
 class Process:
     """A child with its output in a log file.
@@ -35,12 +33,15 @@ class Process:
         """None while it runs."""
         return self._child.poll()
 
-    def stop(self) -> int:
-        """Asks it to stop, waits, and kills it if it doesn't; returns its exit code."""
+    def ask_to_stop(self) -> None:
+        """Sends SIGTERM, unless it has ended."""
         if self._child.poll() is None:
             self._child.send_signal(signal.SIGTERM)
+
+    def end(self, *, patience_seconds: float) -> int:
+        """Waits for its end, and kills it when that takes too long; returns its exit code."""
         try:
-            return self._child.wait(_PATIENCE_SECONDS)
+            return self._child.wait(patience_seconds)
         except subprocess.TimeoutExpired:
             self._child.kill()
             return self._child.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -9,19 +10,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from google.protobuf import text_encoding
 from rich.console import Console
 from rich.live import Live
 
 from services.ctl.demo.facts import EVALUATOR_NAME, read_facts
 from services.ctl.demo.processes import Process
+from services.ctl.demo.terminal import control_characters_hidden
 from services.ctl.demo.view import Facts, line, screen
 from services.ctl.tables import metrics_table
 from services.exits import Exit
 from services.signals import STOP_SIGNALS, StopRequest
 from tandem.checkpoints.attempts import Outcome
+from tandem.checkpoints.heartbeats import read_heartbeats
 from tandem.checkpoints.lines import read_line
 from tandem.checkpoints.opening import open_store
 from tandem.config.pipeline import load_pipeline
+from tandem.errors import ConfigError
 
 if TYPE_CHECKING:
     from services.ctl.shapes import ShapesFiles
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
 CONFIG = Path(__file__).with_name("pipeline.config")
 
 _LOOK_SECONDS = 0.5
+_PATIENCE_SECONDS = 60.0
 _PLAIN_LINE_SECONDS = 10.0
 
 
@@ -40,16 +46,22 @@ def run_demo(*, folder: Path, run: Path | None, num_steps: int | None, console: 
         run: run folder to begin or to go on with; None takes the first that isn't finished.
         num_steps: None takes the config's.
         console: where to show it.
+
+    Raises:
+        ConfigError: the number of steps is none.
     """
+    if num_steps is not None and num_steps < 1:
+        raise ConfigError(f"--steps is {num_steps}; expected 1 or more")
     run = run or choose_run(folder)
     data = folder / "demo-data"
     console.print(f"data in {data}, run in {run}")
     files = _make_data(data)
+    labels, train, held_out = (_quoted(path) for path in (files.label_map, *files[:2]))
     overrides = [
-        f'train_input_reader {{ label_map_path: "{files.label_map}" '
-        f'tf_record_input_reader {{ input_path: "{files.train}" }} }}',
-        f'eval_input_reader {{ label_map_path: "{files.label_map}" shuffle: false '
-        f'tf_record_input_reader {{ input_path: "{files.held_out}" }} }}',
+        f"train_input_reader {{ label_map_path: {labels} "
+        f"tf_record_input_reader {{ input_path: {train} }} }}",
+        f"eval_input_reader {{ label_map_path: {labels} shuffle: false "
+        f"tf_record_input_reader {{ input_path: {held_out} }} }}",
     ]
     if num_steps is not None:
         overrides.append(f"train_config {{ num_steps: {num_steps} }}")
@@ -70,6 +82,11 @@ def _make_data(folder: Path) -> ShapesFiles:
         from services.ctl.shapes import make_shapes  # noqa: PLC0415
 
     return make_shapes(folder)
+
+
+def _quoted(path: Path) -> str:
+    """As a string of a text proto, whatever the path's characters."""
+    return f'"{text_encoding.CEscape(os.fsencode(path), as_utf8=False)}"'
 
 
 def choose_run(folder: Path) -> Path:
@@ -100,6 +117,8 @@ class _Demo:
         self._console = console
         self._store = open_store(str(run))
         self._began = time.monotonic()
+        self._earlier_beats = {beat.nonce for beat in read_heartbeats(self._store).values()}
+        self._shown: Facts | None = None
         every = max(1, last_step // 8)
         logs = run / "logs"
         self._trainer = Process(
@@ -114,15 +133,38 @@ class _Demo:
         )
 
     def watch(self, stop: StopRequest) -> Exit:
+        """Shows the run until it is over, or until a signal, then ends what still runs."""
         try:
             with self._display() as show:
                 while not stop() and not self._is_over():
                     show(self._facts())
                     stop.wait(_LOOK_SECONDS)
-                show(self._facts())
+                self._ask_both_to_stop()
+                self._show_the_end(show)
+        except SystemExit:  # rich's answer to a reader of our output that went away
+            self._console = Console(stderr=True)
         finally:
-            codes = (self._trainer.stop(), self._evaluator.stop())
+            self._ask_both_to_stop()
+            patience = _PATIENCE_SECONDS
+            codes = tuple(p.end(patience_seconds=patience) for p in self._processes)
         return self._conclude(*codes)
+
+    @property
+    def _processes(self) -> tuple[Process, Process]:
+        return self._trainer, self._evaluator
+
+    def _ask_both_to_stop(self) -> None:
+        for process in self._processes:
+            process.ask_to_stop()
+
+    def _show_the_end(self, show: Callable[[Facts], None]) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while any(process.exit_code is None for process in self._processes):
+            if time.monotonic() > deadline:
+                return
+            show(self._facts()._replace(is_stopping=True))
+            time.sleep(_LOOK_SECONDS / 2)
+        show(self._facts())
 
     def _is_over(self) -> bool:
         """When the evaluator has ended; or the trainer has, without having finished."""
@@ -130,17 +172,27 @@ class _Demo:
         return evaluator is not None or trainer not in (None, Exit.FINISHED)
 
     def _facts(self) -> Facts:
-        return read_facts(
+        facts = read_facts(
             self._store,
             logs={"trainer": self._trainer.log, "evaluator": self._evaluator.log},
             last_step=self._last_step,
             elapsed_seconds=time.monotonic() - self._began,
+            not_of_ours=self._earlier_beats,
         )
+        if facts.loss is None and self._shown is not None:  # the last beats say the phase alone
+            facts = facts._replace(
+                loss=self._shown.loss, steps_per_second=self._shown.steps_per_second
+            )
+        self._shown = facts
+        return facts
 
     @contextmanager
     def _display(self) -> Iterator[Callable[[Facts], None]]:
         if self._console.is_terminal:
-            with Live(console=self._console, refresh_per_second=4) as live:
+            with (
+                control_characters_hidden(),
+                Live(console=self._console, refresh_per_second=4) as live,
+            ):
                 yield lambda facts: live.update(screen(facts))
             return
         shown = 0.0
@@ -154,6 +206,13 @@ class _Demo:
         yield show
 
     def _conclude(self, trainer: int, evaluator: int) -> Exit:
+        try:
+            return self._say_how_it_ended(trainer, evaluator)
+        except SystemExit:
+            self._console = Console(stderr=True)
+            return self._say_how_it_ended(trainer, evaluator)
+
+    def _say_how_it_ended(self, trainer: int, evaluator: int) -> Exit:
         facts, console = self._facts(), self._console
         if facts.scores:
             console.print(metrics_table([(score.step, score.metrics) for score in facts.scores]))

@@ -40,6 +40,7 @@ class Facts(NamedTuple):
         checkpoints: steps of the committed checkpoints.
         scores: in order of step.
         log: newest lines of both processes.
+        is_stopping: whether both were asked to stop.
     """
 
     elapsed_seconds: float
@@ -54,6 +55,7 @@ class Facts(NamedTuple):
     checkpoints: Sequence[int]
     scores: Sequence[Score]
     log: Sequence[str]
+    is_stopping: bool = False
 
     @property
     def queue(self) -> list[int]:
@@ -108,9 +110,15 @@ def screen(facts: Facts) -> RenderableType:
             Text("\n".join(facts.log[-LOG_LINES:]), style="dim", no_wrap=True, overflow="ellipsis"),
         ),
         title="tandem demo",
-        subtitle=f"{clock(facts.elapsed_seconds)} elapsed, Ctrl-C stops and keeps everything",
+        subtitle=f"{clock(facts.elapsed_seconds)} elapsed, {_what_ctrl_c_does(facts)}",
         padding=(1, 2),
     )
+
+
+def _what_ctrl_c_does(facts: Facts) -> str:
+    if facts.is_stopping:
+        return "stopping: the step is finished and saved"
+    return "Ctrl-C stops and keeps everything"
 
 
 def _trainer(facts: Facts) -> Table:
@@ -146,7 +154,7 @@ def _evaluator(facts: Facts) -> Table:
     grid.add_row(
         "",
         "",
-        f"{len(facts.checkpoints)} checkpoints, {len(facts.scores)} scored",
+        f"{len(facts.checkpoints)} kept, {len(facts.scores)} scored",
         f"best AP@0.5 {short(best_ap(facts.scores))}",
     )
     return grid

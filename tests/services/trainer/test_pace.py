@@ -5,8 +5,9 @@ import pytest
 from services.trainer.pace import Pace
 
 
-def test_nothing_is_known_before_the_first_step():
+def test_nothing_is_known_before_the_second_step():
     pace = Pace()
+    pace.add(60.0)
     assert pace.steps_per_second is None
     assert pace.eta_seconds(0, 100) is None
 
@@ -21,6 +22,7 @@ def test_the_first_step_which_compiles_does_not_spoil_the_speed():
 
 def test_a_run_without_an_end_has_no_time_left_to_tell():
     pace = Pace()
+    pace.add(1.0)
     pace.add(1.0)
     assert pace.eta_seconds(4, None) is None
 
