@@ -29,5 +29,8 @@ class Exit(IntEnum):
     SUPERSEDED = 6
     """Trainer: a newer attempt of the run has taken over; what was committed is safe."""
 
+    INTERRUPTED = 130
+    """A second Ctrl-C: nothing was saved on the way out."""
+
     SAVED_RESUME_ME = 42
     """Stopped by a signal with everything saved; start again to go on."""

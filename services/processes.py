@@ -12,7 +12,13 @@ from prometheus_client import CollectorRegistry
 
 from services.exits import Exit
 from services.settings import ProcessSettings, SettingsType, read_settings
-from tandem.errors import AttemptSupersededError, ConfigError, InputError, TrainingError
+from tandem.errors import (
+    AttemptSupersededError,
+    ConfigError,
+    InputError,
+    StoreError,
+    TrainingError,
+)
 from tandem.telemetry.health import Health
 from tandem.telemetry.logs import LogFields, configure_logging
 from tandem.telemetry.server import MetricsServer, serve
@@ -75,6 +81,12 @@ def exit_code_of(work: Callable[[], Exit]) -> Exit:
     except AttemptSupersededError as error:
         logger.warning("%s", error)
         return Exit.SUPERSEDED
+    except (StoreError, OSError) as error:  # a disk that is full or gone, records that are damaged
+        logger.error("the run folder failed: %s", error)
+        return Exit.UNEXPECTED
+    except KeyboardInterrupt:
+        logger.error("interrupted in the middle of a step; the newest checkpoint is safe")
+        return Exit.INTERRUPTED
     except Exception:
         logger.exception("unexpected error")
         return Exit.UNEXPECTED

@@ -8,6 +8,7 @@ variable over the default. A misspelt flag or variable is an error that names th
 from __future__ import annotations
 
 import argparse
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from tandem.errors import ConfigError, nearest_names
 class ProcessSettings(BaseModel):
     """What every process is told: its run, its experiment, how it may be watched."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     run: str = Field(min_length=1, description="run folder that trainer and evaluator share")
     config: str = Field(min_length=1, description="pipeline.config, a text proto")
@@ -41,6 +42,9 @@ class ProcessSettings(BaseModel):
         default="info", description="least severe messages to show"
     )
 
+
+# Kubernetes describes a Service named `tandem-trainer` to every pod as TANDEM_TRAINER_PORT etc.
+_SERVICE_LINK = re.compile(r"^(service_(host|port)|port)(_|$)")
 
 SettingsType = TypeVar("SettingsType", bound=BaseModel)
 
@@ -159,6 +163,8 @@ def _from_environment(
         if not variable.startswith(prefix):
             continue
         name = variable.removeprefix(prefix).lower()
+        if _SERVICE_LINK.search(name):
+            continue
         if name not in fields:
             hint = nearest_names(name.upper(), [field.upper() for field in fields], prefix=prefix)
             raise ConfigError(f"environment variable {variable} is no setting{hint}")

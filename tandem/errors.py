@@ -9,6 +9,7 @@
     │   └── RunConflictError       the run folder belongs to another process or program
     ├── TrainingError              training can't go on and a restart won't help        exit 3
     │   ├── NonFiniteLossError
+    │   ├── DataEndedError         fewer epochs than steps
     │   └── RecordError            a record that can't be read, found while training
     ├── CheckpointDamagedError     bytes differ from those committed; another may do
     ├── AttemptSupersededError     a newer attempt of this run exists: stop quietly
@@ -61,6 +62,10 @@ class TrainingError(TandemError):
 
 class NonFiniteLossError(TrainingError):
     """The loss became NaN or infinite; the newest checkpoint is from before that step."""
+
+
+class DataEndedError(TrainingError):
+    """The training data came to an end before the last step."""
 
 
 class RecordError(TrainingError):

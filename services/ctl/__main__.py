@@ -24,9 +24,11 @@ def main() -> None:
     arguments = _parser().parse_args()
     try:
         sys.exit(int(arguments.run_command(arguments)))
-    except TandemError as error:
+    except (TandemError, OSError) as error:
         sys.stderr.write(f"tandem: {error}\n")
         sys.exit(Exit.BAD_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,13 +49,24 @@ def _add_demo(commands: Commands) -> None:
         "demo", help="a small experiment from nothing to metrics, shown live, in under five minutes"
     )
     demo.add_argument(
-        "--folder", type=Path, default=Path("runs"), help="where data and runs go (default: runs)"
+        "--folder",
+        type=_local_path,
+        default=Path("runs"),
+        help="for data and runs (default: runs)",
     )
     demo.add_argument(
-        "--run", type=Path, help="run folder to go on with (default: the first unfinished one)"
+        "--run",
+        type=_local_path,
+        help="run folder to go on with (default: the first unfinished)",
     )
     demo.add_argument("--steps", type=int, help="training steps, 1 or more (default: 600)")
     demo.set_defaults(run_command=_demo)
+
+
+def _local_path(text: str) -> Path:
+    if "://" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no local path, which the demo needs")
+    return Path(text)
 
 
 def _demo(arguments: argparse.Namespace) -> Exit:

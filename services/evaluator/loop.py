@@ -207,9 +207,9 @@ class Evaluator:
         except StopRequestedError:
             withdraw_try(self._results, checkpoint, eval_set, number)
             raise
-        except (LeaseLostError, ObjectNotFoundError, CheckpointDamagedError, ConfigError):
+        except (LeaseLostError, ObjectNotFoundError, CheckpointDamagedError):
             raise
-        except StoreUnavailableError:
+        except (StoreUnavailableError, ConfigError):  # says nothing about the checkpoint
             withdraw_try(self._results, checkpoint, eval_set, number)
             raise
         except Exception as error:  # a bad batch, out of memory: any of them ends this try only

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 BEST_METRIC = TAGS["ap"]
 
-_ALWAYS_WRITTEN = "Loss/total_loss"
+_ALWAYS_WRITTEN = "Loss/regularization_loss"
 _TAG_OF: dict[CocoMetric, str] = dict(zip(get_args(CocoMetric), TAGS.values(), strict=True))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+from collections.abc import Mapping
 
 from tandem.checkpoints.commits import Commit
 from tandem.checkpoints.fetching import read_damage
@@ -46,7 +48,7 @@ class Recorder:
             checkpoint,
             task,
             EntryOutcome.SCORED,
-            metrics={**metrics, **evaluation.losses},
+            metrics={**metrics, **_finite(evaluation.losses)},
             images_expected=evaluation.num_expected,
             images_read=evaluation.num_read,
             images_scored=evaluation.num_scored,
@@ -113,6 +115,11 @@ class Recorder:
             }
         )
         return record_entry(self._results, entry)
+
+
+def _finite(losses: Mapping[str, float]) -> dict[str, float | None]:
+    """Diverged weights have a loss that no chart can show; their COCO metrics count even so."""
+    return {tag: value if math.isfinite(value) else None for tag, value in losses.items()}
 
 
 def _shown(value: float | None) -> str:

@@ -28,17 +28,18 @@ class EvaluatorSettings(ProcessSettings):
     wait_interval: float = Field(
         default=180.0,
         gt=0,
+        le=604800,
         description="seconds without a new checkpoint and without a sign of life of the trainer "
         "after which to give up",
     )
     poll_interval: float = Field(
-        default=10.0, gt=0, description="seconds between looks at the run folder"
+        default=10.0, gt=0, le=604800, description="seconds between looks at the run folder"
     )
     policy: Literal["every", "newest-first"] = Field(
         default="every", description="which checkpoint next: the oldest, or the newest"
     )
     lease_seconds: float = Field(
-        default=60.0, gt=0, description="silence after which a process counts as gone"
+        default=60.0, gt=0, le=604800, description="silence after which a process counts as gone"
     )
     metrics_port: int = Field(
         default=0, ge=0, le=65535, description="port of /metrics and /healthz; 0 takes a free one"

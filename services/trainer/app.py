@@ -23,7 +23,7 @@ from services.trainer.actions import (
     ProgressLog,
     Summaries,
 )
-from services.trainer.claiming import claim
+from services.trainer.claiming import claim, preload
 from services.trainer.experiment import Experiment, load_experiment
 from services.trainer.loop import Action, StepFacts, run_steps
 from services.trainer.pace import Pace
@@ -69,12 +69,14 @@ def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFie
         store = open_store(settings.run)
         refuse_foreign_folder(store)
         experiment = load_experiment(settings)
-        report = None
-        if read_line(store).newest_sound is None:
-            report = _begin_fresh(experiment)
+        loaded = preload(store, settings, experiment)
+        report = None if loaded else _begin_fresh(experiment)
         try:
-            attempt, commit = claim(store, settings, experiment, stop)
+            if stop():
+                raise StopRequestedError
+            attempt, commit = claim(store, settings, experiment, loaded=loaded, stop=stop)
         except StopRequestedError:
+            logger.info("stopped before the first step; nothing was written")
             return Exit.SAVED_RESUME_ME
         trainer = _Trainer(settings, store, experiment, attempt, commit, metrics, health)
         trainer.record_start(report)
@@ -155,6 +157,9 @@ class _Trainer:
         )
         for line in attempt.config_diff:
             logger.info("config changed since attempt %d: %s", attempt.number - 1, line)
+        damaged = read_line(self._store).damaged
+        for checkpoint in sorted(c for c in damaged if step < c.step):
+            logger.warning("checkpoint %s is damaged and left out", checkpoint)
         write_state_file(self._store)
         _put_text(self._store, "pipeline.config", attempt.config_text)
         if report is not None and attempt.resumed_from is None:
@@ -169,15 +174,17 @@ class _Trainer:
         """Takes the steps, commits the last one and records the outcome."""
         try:
             with self._summaries() as summaries:
+                first_step = self._experiment.state.step
                 step = self._run_steps(stop, log_fields, summaries)
-                self._saver.save()
+                if step > first_step:
+                    self._saver.save()
         except TrainingError as error:
             self._end(Outcome.FAILED, reason=str(error))
             raise
         last_step = self._experiment.last_step
         if last_step is None or step < last_step:
             self._end(Outcome.PREEMPTED, reason="asked to stop")
-            logger.info("stopped at step %d, which is committed; start again to go on", step)
+            logger.info("stopped after step %d; start again to go on", step)
             return Exit.SAVED_RESUME_ME
         self._end(Outcome.FINISHED)
         logger.info("finished: step %d is committed", step)

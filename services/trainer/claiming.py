@@ -13,7 +13,7 @@ import tensorflow as tf
 import tandem
 from services.signals import StopRequest
 from services.trainer.experiment import Experiment
-from services.trainer.ownership import owner_of, process_is_alive
+from services.trainer.ownership import holder_of, owner_of, process_is_alive
 from services.trainer.settings import TrainerSettings
 from tandem.checkpoints.attempts import Attempt
 from tandem.checkpoints.claims import claim_attempt
@@ -27,33 +27,75 @@ from tandem.checkpoints.surroundings import Surroundings
 from tandem.config.digests import config_diff, config_digest
 from tandem.config.pipeline import write_pipeline
 from tandem.config.text import parse_text
-from tandem.errors import CheckpointDamagedError, ObjectNotFoundError
+from tandem.errors import (
+    CheckpointDamagedError,
+    ObjectNotFoundError,
+    RunConflictError,
+    StoreError,
+)
 from tandem.protos.pipeline_pb2 import TrainEvalPipelineConfig
 from tandem.training.states import resume
 
 logger = logging.getLogger(__name__)
 
 
+def preload(store: ObjectStore, settings: TrainerSettings, experiment: Experiment) -> Commit | None:
+    """Restores the newest sound checkpoint; writes nothing, so that a misfit leaves no trace.
+
+    Returns:
+        Its commit; None when the run has no checkpoint yet.
+
+    Raises:
+        ConfigError: the config describes another model than the one that was saved.
+        RunConflictError: the run has checkpoints, and none of them is sound.
+    """
+    line = read_line(store)
+    for checkpoint in reversed(line.readable):
+        try:
+            return _load(store, checkpoint, settings, experiment, reader=None)
+        except CheckpointDamagedError as error:
+            logger.error("%s; going back to the newest sound one", error)
+        except ObjectNotFoundError:
+            continue  # retired meanwhile by an attempt that still runs
+    if line.checkpoints:
+        raise RunConflictError(
+            f"none of the {len(line.checkpoints)} checkpoints of {store.location} is sound "
+            f"(the newest is {line.newest}): bring their files back, or give a new run folder"
+        )
+    return None
+
+
 def claim(
-    store: ObjectStore, settings: TrainerSettings, experiment: Experiment, stop: StopRequest
+    store: ObjectStore,
+    settings: TrainerSettings,
+    experiment: Experiment,
+    *,
+    loaded: Commit | None,
+    stop: StopRequest,
 ) -> tuple[Attempt, Commit | None]:
-    """Claims the next attempt and restores what it resumes from, sound or the next older one."""
+    """Claims the next attempt; what it resumes from is restored then.
+
+    Args:
+        store: the run's.
+        settings: of this process.
+        experiment: whose state is restored.
+        loaded: what `preload` restored.
+        stop: ends a wait for another owner's attempt, by StopRequestedError.
+    """
     ensure_run(store)
     host, pid = socket.gethostname(), os.getpid()
-    newest = read_line(store).newest_attempt
     owner = owner_of(
         stated=settings.owner,
-        previous=newest.owner if newest else None,
+        previous=read_line(store).newest_attempt,
         host=host,
         pid=pid,
         is_alive=process_is_alive,
     )
-    loaded = _preload(store, settings, experiment)
     while True:
         attempt = claim_attempt(
             store,
             owner=owner,
-            holder=f"{host}/{pid}",
+            holder=holder_of(host=host, pid=pid),
             image=f"tandem {tandem.__version__}, tensorflow {tf.__version__}",
             config_text=write_pipeline(experiment.config),
             config_digest=config_digest(experiment.config),
@@ -61,29 +103,17 @@ def claim(
             takeover=settings.takeover,
             surroundings=Surroundings(sleep=stop.sleep),
         )
-        if attempt.resumed_from is None:
-            return attempt, None
-        if loaded is not None and loaded.checkpoint == attempt.resumed_from:
+        resumed = loaded.checkpoint if loaded else None
+        if attempt.resumed_from == resumed:
             return attempt, loaded
+        if attempt.resumed_from is None:
+            raise StoreError(f"checkpoint {resumed} of {store.location} was there a moment ago")
         try:
-            return attempt, _load(
-                store, attempt.resumed_from, settings, experiment, reader=attempt.holder
-            )
+            loaded = _load(store, attempt.resumed_from, settings, experiment, reader=attempt.holder)
         except CheckpointDamagedError as error:
-            logger.error("%s; going back to the newest sound one", error)
-
-
-def _preload(
-    store: ObjectStore, settings: TrainerSettings, experiment: Experiment
-) -> Commit | None:
-    """Loads what will most likely be resumed, so that a config that doesn't fit claims nothing."""
-    newest = read_line(store).newest_sound
-    if newest is None:
-        return None
-    try:
-        return _load(store, newest, settings, experiment, reader=None)
-    except (CheckpointDamagedError, ObjectNotFoundError):
-        return None  # to be found again, and dealt with, once an attempt is claimed
+            logger.warning("%s; it is in quarantine now", error)
+        else:
+            return attempt, loaded
 
 
 def _load(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tandem import fields
-from tandem.errors import NonFiniteLossError
+from tandem.errors import DataEndedError, NonFiniteLossError
 from tandem.telemetry.metrics import LossPart
 from tandem.training.schedules import Schedule
 from tandem.training.steps import StepResult
@@ -89,10 +89,16 @@ def run_steps(
 
     Raises:
         NonFiniteLossError: naming the records of the batch; that step changed no weight.
+        DataEndedError: there are fewer batches than steps.
     """
     while (last_step is None or step < last_step) and not should_stop():
         began = monotonic()
-        batch = next(batches)
+        batch = next(batches, None)
+        if batch is None:
+            raise DataEndedError(
+                f"the training data ended after step {step}, before the last one: raise or remove "
+                "train_input_reader.num_epochs"
+            )
         got_data = monotonic()
         learning_rate = schedule(step)
         result = take_step(batch, learning_rate)

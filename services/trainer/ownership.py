@@ -11,13 +11,15 @@ import os
 import re
 from collections.abc import Callable
 
-_OWNER = re.compile(r"process (\d+) on (.+)")
+from tandem.checkpoints.attempts import Attempt
+
+_OWNER = re.compile(r"process \d+ on .+")
 
 
 def owner_of(
     *,
     stated: str | None,
-    previous: str | None,
+    previous: Attempt | None,
     host: str,
     pid: int,
     is_alive: Callable[[int], bool],
@@ -26,17 +28,24 @@ def owner_of(
 
     Args:
         stated: by the settings (a Job's uid); wins.
-        previous: owner of the newest attempt.
+        previous: the newest attempt. Its holder is the process that may live; its owner may be
+            one that was succeeded before.
         host: this machine.
         pid: this process.
         is_alive: whether a process of this machine exists.
     """
     if stated is not None:
         return stated
-    match = _OWNER.fullmatch(previous or "")
-    if match and match[2] == host and (int(match[1]) == pid or not is_alive(int(match[1]))):
-        return match[0]
+    if previous is not None and _OWNER.fullmatch(previous.owner):
+        holder_host, _, holder_pid = previous.holder.rpartition("/")
+        if holder_host == host and (int(holder_pid) == pid or not is_alive(int(holder_pid))):
+            return previous.owner
     return f"process {pid} on {host}"
+
+
+def holder_of(*, host: str, pid: int) -> str:
+    """How this process is named in the attempts that it claims."""
+    return f"{host}/{pid}"
 
 
 def process_is_alive(pid: int) -> bool:

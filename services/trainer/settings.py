@@ -28,14 +28,16 @@ class TrainerSettings(ProcessSettings):
     summary_every_n: int = Field(
         default=10, ge=1, description="steps between points in TensorBoard"
     )
-    log_interval: float = Field(default=10.0, ge=0, description="seconds between progress lines")
+    log_interval: float = Field(
+        default=10.0, ge=0, le=604800, description="seconds between log lines"
+    )
     heartbeat_interval: float = Field(
-        default=5.0, gt=0, description="seconds between signs of life in the run folder"
+        default=5.0, gt=0, le=604800, description="seconds between signs of life in the run folder"
     )
     metrics_port: int = Field(
         default=0, ge=0, le=65535, description="port of /metrics and /healthz; 0 takes a free one"
     )
-    seed: int = Field(default=0, ge=0, description="of initial weights, shuffling and augmentation")
+    seed: int = Field(default=0, ge=0, lt=2**32, description="of weights, order, augmentation")
     owner: str | None = Field(
         default=None,
         min_length=1,

@@ -7,6 +7,7 @@ process is taken for alive until it was *seen* silent, however wrong any clock i
 
 from __future__ import annotations
 
+import logging
 from typing import ClassVar, NamedTuple
 
 from tandem.checkpoints import names, writing
@@ -14,7 +15,9 @@ from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.records import Record, decode, encode
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.checkpoints.watching import GenerationWatch
-from tandem.errors import GenerationMismatchError
+from tandem.errors import GenerationMismatchError, StoreError
+
+_logger = logging.getLogger(__name__)
 
 TRAINER = "trainer"
 Fact = str | int | float | bool | None
@@ -96,8 +99,10 @@ class Heartbeat:
     def _is_newer(self, data: bytes) -> bool:
         if self._attempt is None:
             return False
-        standing = decode(data, HeartbeatRecord, name=self._name)
-        return standing.attempt is not None and standing.attempt > self._attempt
+        standing = _decoded(data, name=self._name)
+        if standing is None or standing.attempt is None:
+            return False
+        return standing.attempt > self._attempt
 
     def _record(self, phase: str, step: int | None, facts: dict[str, Fact]) -> HeartbeatRecord:
         now = self._surroundings.monotonic()
@@ -152,7 +157,7 @@ class HeartbeatWatcher:
         seen = self._watch.look(self._name)
         beat = None
         if seen.data is not None:
-            beat = decode(seen.data, HeartbeatRecord, name=self._name)
+            beat = _decoded(seen.data, name=self._name)
         is_fresh = beat is not None and seen.unchanged_seconds < self._stale_seconds
         return HeartbeatView(beat, seen.unchanged_seconds, is_fresh, seen.has_changed)
 
@@ -163,6 +168,16 @@ def read_heartbeats(store: ObjectStore) -> dict[str, HeartbeatRecord]:
     for name in store.list(names.HEARTBEATS):
         stored = writing.find(store, name)
         if stored is not None:
-            beat = decode(stored.data, HeartbeatRecord, name=name)
-            found[beat.process] = beat
+            beat = _decoded(stored.data, name=name)
+            if beat is not None:
+                found[beat.process] = beat
     return found
+
+
+def _decoded(data: bytes, *, name: str) -> HeartbeatRecord | None:
+    """A beat; None when it is damaged, as the next one overwrites it."""
+    try:
+        return decode(data, HeartbeatRecord, name=name)
+    except StoreError as error:
+        _logger.warning("%s", error)
+        return None

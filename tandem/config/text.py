@@ -27,6 +27,9 @@ _EXPECTED = {
 _REASON_PREFIX = re.compile(r"^\d+:\d+ : ('.*': )?", re.DOTALL)
 
 
+_MOST_DIGITS = 400
+
+
 def parse_text(
     text: str,
     message_class: type[MessageT],
@@ -145,6 +148,8 @@ def _number(field: FieldDescriptor) -> str:
 
 
 def _in_range(text: str, kind: int) -> bool:
+    if len(text) > _MOST_DIGITS:  # longer than any number, and than Python converts
+        return False
     if kind == FieldDescriptor.CPPTYPE_INT32:
         return -(2**31) <= int(text) < 2**31
     if kind == FieldDescriptor.CPPTYPE_UINT32:

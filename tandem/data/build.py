@@ -95,7 +95,8 @@ def build_training_dataset(
     records = build_records(reader, field=_TRAIN_READER)
     batch_size = batch_size or config.train_config.batch_size
     options = _read_options(reader)
-    _check_length(options, records=records, batch_size=batch_size)
+    num_steps = config.train_config.num_steps
+    _check_length(options, records=records, batch_size=batch_size, num_steps=num_steps)
     return training_dataset(
         records,
         classes=_classes(label_map, num_classes=num_classes),
@@ -256,11 +257,17 @@ def _read_options(reader: InputReader) -> ReadOptions:
     )
 
 
-def _check_length(options: ReadOptions, *, records: RecordSet, batch_size: int) -> None:
-    if options.num_epochs and options.num_epochs * records.num_records < batch_size:
+def _check_length(
+    options: ReadOptions, *, records: RecordSet, batch_size: int, num_steps: int
+) -> None:
+    if not options.num_epochs:
+        return
+    num_batches = options.num_epochs * records.num_records // batch_size
+    if num_batches < max(1, num_steps):
         raise ConfigError(
             f"{_TRAIN_READER}.num_epochs {options.num_epochs} of {records.num_records} records "
-            f"don't fill one batch of {batch_size}; raise or remove it"
+            f"fill {num_batches} batches of {batch_size}, fewer than num_steps {num_steps}; raise "
+            "or remove it"
         )
 
 

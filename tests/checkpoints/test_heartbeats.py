@@ -105,3 +105,12 @@ def test_forgetting_an_object_starts_over(store, clock):
     clock.now = 10
     watch.forget("x")
     assert watch.look("x") == (b"1", store.stat("x").generation, 0, False)
+
+
+def test_a_damaged_beat_counts_as_none_and_the_next_one_overwrites_it(store, clock):
+    store.replace("heartbeats/trainer.json", b"{", generation=None)
+    assert read_heartbeats(store) == {}
+    watcher = HeartbeatWatcher(store, TRAINER, surroundings=clock.surroundings)
+    assert watcher.look().heartbeat is None
+    assert _heartbeat(store, clock).beat("training", 1)
+    assert watcher.look().heartbeat.step == 1

@@ -173,7 +173,8 @@ def test_a_sample_of_the_records_is_taken(make_config):
     ("reader", "train", "message"),
     [
         ("shuffle_buffer_size: 0", "batch_size: 2", "shuffle_buffer_size is 0"),
-        ("num_epochs: 1", "batch_size: 6", "don't fill one batch of 6"),
+        ("num_epochs: 1", "batch_size: 6", "fill 0 batches of 6"),
+        ("num_epochs: 2", "batch_size: 2 num_steps: 6", "fill 5 batches of 2, fewer than"),
         (
             "",
             "batch_size: 2 merge_multiple_label_boxes: true",

@@ -123,15 +123,49 @@ def test_an_evaluator_without_a_trainer_times_out_with_its_own_exit_code(small_r
 
 
 @pytest.mark.slow
-def test_a_second_trainer_is_refused_while_the_first_lives(small_run):
-    first = small_run.trainer("--heartbeat-interval", 0.5, num_steps=10000)
-    first.wait_for_log("step 2/10000")
-    second = small_run.trainer(num_steps=10000)
-    assert second.wait() == 2, second.log
-    assert "is being trained by" in second.log
-    assert "--takeover" in second.log
-    first.send(signal.SIGTERM)
-    assert first.wait() == 42
+def test_another_trainer_is_refused_while_one_lives_that_succeeded_a_killed_one(small_run):
+    killed = small_run.trainer(num_steps=10000)
+    killed.wait_for_log("attempt 1 of")
+    killed.send(signal.SIGKILL)
+    killed.wait()
+    living = small_run.trainer("--heartbeat-interval", 0.5, num_steps=10000)
+    living.wait_for_log("step 2/10000")
+    other = small_run.trainer(num_steps=10000)
+    assert other.wait() == 2, other.log
+    assert "is being trained by" in other.log
+    assert "--takeover" in other.log
+    living.send(signal.SIGTERM)
+    assert living.wait() == 42
+
+
+@pytest.mark.slow
+def test_damage_is_said_and_a_run_without_a_sound_checkpoint_is_refused(small_run):
+    assert small_run.trainer("--checkpoint-every-n", 1, num_steps=2).wait() == 0
+    checkpoints = small_run.run / "checkpoints"
+
+    def flip(step):
+        data = checkpoints / f"ckpt-{step}-1.data-00000-of-00001"
+        content = bytearray(data.read_bytes())
+        content[len(content) // 2] ^= 1
+        data.unlink()
+        data.write_bytes(content)
+
+    flip(2)
+    trainer = small_run.trainer("--checkpoint-every-n", 100, num_steps=3)
+    assert trainer.wait() == 0, trainer.log
+    assert "checkpoint 2-1 of" in trainer.log
+    assert "going back to the newest sound one" in trainer.log
+    assert "resuming from checkpoint 1-1" in trainer.log
+
+    flip(1)
+    last = checkpoints / "ckpt-3-3.data-00000-of-00001"
+    last.unlink()
+    last.write_bytes(b"gone")
+    attempts = sorted((small_run.run / "attempts").iterdir())
+    trainer = small_run.trainer(num_steps=4)
+    assert trainer.wait() == 2, trainer.log
+    assert "is sound" in trainer.log
+    assert sorted((small_run.run / "attempts").iterdir()) == attempts
 
 
 @pytest.mark.slow

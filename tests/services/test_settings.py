@@ -57,6 +57,23 @@ def test_other_processes_variables_are_left_alone():
     assert read(REQUIRED, {"TANDEM_EVALUATOR_WAIT_INTERVAL": "5", "HOME": "/"})
 
 
+def test_what_kubernetes_says_of_a_service_of_our_name_is_no_setting():
+    assert read(
+        REQUIRED,
+        {
+            "TANDEM_TRAINER_PORT": "tcp://10.0.0.1:80",
+            "TANDEM_TRAINER_PORT_80_TCP_ADDR": "10.0.0.1",
+            "TANDEM_TRAINER_SERVICE_HOST": "10.0.0.1",
+        },
+    )
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "1e300"])
+def test_no_wait_is_endless_or_no_number(value):
+    with pytest.raises(ConfigError, match="--heartbeat-interval"):
+        read([*REQUIRED, "--heartbeat-interval", value])
+
+
 def test_a_missing_setting_is_named_with_its_flag_and_its_variable():
     with pytest.raises(ConfigError, match=r"--run \(or TANDEM_TRAINER_RUN\) is required"):
         read(["--config", "x"])

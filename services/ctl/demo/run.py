@@ -143,11 +143,13 @@ class _Demo:
                 self._show_the_end(show)
         except SystemExit:  # rich's answer to a reader of our output that went away
             self._console = Console(stderr=True)
-        finally:
-            self._ask_both_to_stop()
-            patience = _PATIENCE_SECONDS
-            codes = tuple(p.end(patience_seconds=patience) for p in self._processes)
-        return self._conclude(*codes)
+        except KeyboardInterrupt:  # the second Ctrl-C: at once, then
+            for process in self._processes:
+                process.end(patience_seconds=0)
+            raise
+        self._ask_both_to_stop()
+        trainer, evaluator = (p.end(patience_seconds=_PATIENCE_SECONDS) for p in self._processes)
+        return self._conclude(trainer, evaluator)
 
     @property
     def _processes(self) -> tuple[Process, Process]:

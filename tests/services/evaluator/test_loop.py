@@ -21,6 +21,7 @@ from tandem.checkpoints.ledger import EntryOutcome, read_ledger
 from tandem.checkpoints.names import CheckpointId, EvalSet
 from tandem.checkpoints.opening import open_store
 from tandem.checkpoints.tries import read_tries
+from tandem.errors import ConfigError
 from tandem.evaluation.build import EvalTask
 from tandem.evaluation.coco_metrics import TAGS, CocoMetrics
 from tandem.evaluation.scoring import Evaluation
@@ -34,7 +35,8 @@ DAY, NIGHT = EvalSet("day", "d1"), EvalSet("night", "d2")
 class Scorer:
     """AP is the restored weight; fails or stops where told to."""
 
-    def __init__(self, weight, *, failures=0, on_call=lambda: None):
+    def __init__(self, weight, *, failures=0, on_call=lambda: None, loss=1.0):
+        self.losses = {"Loss/total_loss": loss, "Loss/regularization_loss": 0.5}
         self.weight = weight
         self.failures = failures
         self.on_call = on_call
@@ -52,7 +54,7 @@ class Scorer:
         metrics = CocoMetrics(
             **numbers, per_category=(), num_images=6, num_groundtruth_boxes=9, num_detections=9
         )
-        return Evaluation(metrics, {"Loss/total_loss": 1.0}, 6, 6, 6, 0.1, 0.1)
+        return Evaluation(metrics, self.losses, 6, 6, 6, 0.1, 0.1)
 
 
 class StopAfterWaits(StopRequest):
@@ -220,6 +222,25 @@ def test_a_stop_in_mid_evaluation_records_nothing_and_takes_its_try_back(scene):
     assert scene.entries() == {}
     assert read_tries(scene.store, commit.checkpoint, DAY) == ()
     assert not scene.store.list("leases/")
+
+
+def test_weights_of_another_model_end_the_watch_and_leave_no_try_behind(scene):
+    commit = scene.commit(1, 0.4)
+    scene.weight = tf.Variable([0.0, 0.0])
+    with pytest.raises(ConfigError, match="another model"):
+        scene.watch({DAY: Scorer(scene.weight)})
+    assert read_tries(scene.store, commit.checkpoint, DAY) == ()
+    assert scene.entries() == {}
+    assert not scene.store.list("leases/")
+
+
+def test_a_loss_that_is_not_finite_is_absent_and_the_metrics_count(scene):
+    scene.commit(1, 0.4)
+    scene.end(Outcome.FINISHED)
+    assert scene.watch({DAY: Scorer(scene.weight, loss=float("nan"))}) is Ending.COMPLETED
+    metrics = scene.entries()["day", 1].metrics
+    assert metrics["Loss/total_loss"] is None
+    assert metrics[TAGS["ap"]] == pytest.approx(0.4)
 
 
 def test_newest_first_begins_with_the_newest(scene):

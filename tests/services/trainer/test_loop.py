@@ -8,7 +8,7 @@ import tensorflow as tf
 from services.trainer.actions import EveryNSteps, EverySeconds, EveryStep
 from services.trainer.loop import run_steps
 from tandem import fields
-from tandem.errors import NonFiniteLossError
+from tandem.errors import DataEndedError, NonFiniteLossError
 from tandem.training.steps import StepResult
 
 BATCH = {
@@ -98,6 +98,20 @@ def test_every_seconds_is_due_at_the_first_step_and_then_by_the_clock():
 
     run(last_step=7, actions=[EveryStep(advance), action])
     assert seen == [1, 4, 7]
+
+
+def test_data_that_end_before_the_last_step_are_an_error_that_says_what_to_do():
+    with pytest.raises(DataEndedError, match="ended after step 2, before the last one"):
+        run_steps(
+            0,
+            last_step=5,
+            take_step=CountingStep(),
+            batches=iter([BATCH, BATCH]),
+            schedule=lambda finished: 0.1,
+            actions=[],
+            should_stop=lambda: False,
+            monotonic=Clock(),
+        )
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_naming_the_records():
