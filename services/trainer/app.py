@@ -43,7 +43,7 @@ from tandem.checkpoints.state_file import write_state_file
 from tandem.errors import TrainingError
 from tandem.telemetry.health import Health
 from tandem.telemetry.logs import LogFields
-from tandem.telemetry.metrics import TrainerMetrics
+from tandem.telemetry.metrics import TrainerMetrics, TrainPhase
 from tandem.training.restore import RestoreReport
 
 logger = logging.getLogger(__name__)
@@ -51,6 +51,12 @@ logger = logging.getLogger(__name__)
 # A step that takes longer than this is taken for hanging; compiling the first one may.
 _STEP_PATIENCE_SECONDS = 300.0
 _START_PATIENCE_SECONDS = 1800.0
+
+_PHASES: dict[Outcome, TrainPhase] = {
+    Outcome.FINISHED: "finished",
+    Outcome.FAILED: "failed",
+    Outcome.PREEMPTED: "preempted",
+}
 
 
 def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFields) -> Exit:
@@ -246,7 +252,10 @@ class _Trainer:
         finally:
             writer.close()
 
-    def _say(self, phase: str, step: int | None = None, *, patience: float | None = None) -> None:
+    def _say(
+        self, phase: TrainPhase, step: int | None = None, *, patience: float | None = None
+    ) -> None:
+        self._metrics.set_phase(phase)
         self._health.beat(phase=phase, step=step, patience_seconds=patience)
         self._heartbeat.beat(phase, step, last_step=self._experiment.last_step)
 
@@ -254,8 +263,7 @@ class _Trainer:
         step = self._saver.committed_step
         end_attempt(self._store, self._attempt, outcome=outcome, reason=reason, final_step=step)
         write_state_file(self._store)
-        self._metrics.set_phase(outcome.value)
-        self._say(outcome.value, step)
+        self._say(_PHASES[outcome], step)
 
 
 def _put_text(store: ObjectStore, name: str, text: str) -> None:

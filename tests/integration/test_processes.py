@@ -36,7 +36,9 @@ def test_a_run_ends_with_every_checkpoint_scored_once(small_run):
     trainer = small_run.trainer("--checkpoint-every-n", 4, "--summary-every-n", 2, num_steps=10)
     evaluator = small_run.evaluator(num_steps=10)
     trainer.wait_for_log("step 1/10")
-    assert "tandem_train_step " in fetch(trainer.log, "/metrics")
+    shown = fetch(trainer.log, "/metrics")
+    assert "tandem_train_target_step 10.0" in shown
+    assert 'tandem_run_state{state="running"} 1.0' in shown
     assert json.loads(fetch(trainer.log, "/healthz"))["status"] == "ok"
     assert trainer.wait() == 0, trainer.log
     assert evaluator.wait() == 0, evaluator.log
