@@ -58,8 +58,9 @@ def _outputs(model: SsdModel, predictions: Predictions) -> dict[str, tf.Tensor]:
 
 def _detect(model: SsdModel, predictions: Predictions) -> Detections:
     num_images = predictions.box_encodings.shape[0]
+    sizes = tf.constant([model.image_size] * num_images)
     # As a graph, which is how it is always used.
-    return tf.function(model.detect)(predictions, tf.constant([model.image_size] * num_images))
+    return tf.function(model.detect).get_concrete_function(predictions, sizes)(predictions, sizes)
 
 
 def _compare_stored(
