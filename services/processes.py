@@ -82,7 +82,7 @@ def exit_code_of(work: Callable[[], Exit]) -> Exit:
         logger.warning("%s", error)
         return Exit.SUPERSEDED
     except (StoreError, OSError) as error:  # a disk that is full or gone, records that are damaged
-        logger.error("the run folder failed: %s", error)
+        logger.error("storage failed: %s", error)
         return Exit.UNEXPECTED
     except KeyboardInterrupt:
         logger.error("interrupted in the middle of a step; the newest checkpoint is safe")

@@ -17,7 +17,6 @@ CASES = [
     "mobiledet_cpu_nc90_dm1",
     "mobiledet_cpu_nc1_dm0p25",
     "mobiledet_cpu_nc1_dm0p25_freezebn",
-    "mobilenet_v2_nc1_dm0p25",
 ]
 
 
@@ -56,13 +55,27 @@ def test_an_architecture_still_to_come_is_named_by_its_field(shared, name, field
         list(compare_case(load_case(shared / "golden" / name)))
 
 
-def test_a_wrong_training_loss_is_not_taken_for_rounding(shared):
-    """The allowance for rounding is measured; an error beyond it differs."""
-    case = load_case(shared / "golden" / "tf1" / "mobilenet_v2_nc1_dm0p25")
+def test_mobilenet_v2_equals_the_original_but_for_rounding_in_the_stored_training_values(shared):
+    """Double precision is no nearer to the values that differ, so they carry the rounding."""
+    rows = list(compare_case(load_case(shared / "golden" / "tf1" / "mobilenet_v2_nc1_dm0p25")))
+    different = {row.name: row for row in rows if not row.equal}
+    assert set(different) <= {
+        "train_Loss_localization_loss",
+        "train_Loss_classification_loss",
+        "train_moving_statistics",
+        "train_moving_sums",
+    }
+    for row in different.values():
+        in_double_precision = float(row.note.rpartition("in double precision ")[2])
+        assert in_double_precision > 0.5 * row.difference, str(row)
+
+
+def test_a_wrong_training_loss_and_moving_statistic_are_found(shared):
+    case = load_case(shared / "golden" / "tf1" / "mobiledet_cpu_nc1_dm0p25")
     wrong = dict(case.arrays)
-    wrong["train_Loss_localization_loss"] = wrong["train_Loss_localization_loss"] * 1.002
+    wrong["train_Loss_localization_loss"] = wrong["train_Loss_localization_loss"] * 1.0005
     name = "after1step/BoxPredictor_0/ClassPredictor_depthwise/BatchNorm/moving_variance"
-    wrong[name] = wrong[name] * np.float32(1.01)
+    wrong[name] = wrong[name] * np.float32(1.001)
     model = build_model(case.config.model)
     assign_weights(model)
     images = model.preprocess(case.arrays["images_uint8"])
