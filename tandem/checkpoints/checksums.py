@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 import google_crc32c
@@ -54,11 +54,13 @@ class Summing:
         return Summary(self._size, self._crc32c, content_hash)
 
 
-def summary_of_file(file: BinaryIO) -> Summary:
-    """Summary of the rest of an open file."""
+def summary_of_file(file: BinaryIO, *, on_piece: Callable[[], None] | None = None) -> Summary:
+    """Summary of the rest of an open file; calls `on_piece` after each piece of it."""
     summing = Summing()
     for piece in pieces_of(file):
         summing.add(piece)
+        if on_piece is not None:
+            on_piece()
     return summing.summary()
 
 

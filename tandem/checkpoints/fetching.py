@@ -7,6 +7,7 @@ a lease never meets; only where the commit stands and no intent does, is a missi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -14,7 +15,7 @@ from tandem.checkpoints import names, writing
 from tandem.checkpoints.checksums import summary_of_file
 from tandem.checkpoints.commits import Commit, CommittedFile, read_commit
 from tandem.checkpoints.names import CheckpointId
-from tandem.checkpoints.objects import ObjectStat, ObjectStore
+from tandem.checkpoints.objects import ObjectStat, ObjectStore, nothing
 from tandem.checkpoints.records import CheckpointField, Record, decode, encode
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import CheckpointDamagedError, ObjectExistsError, ObjectNotFoundError
@@ -60,6 +61,7 @@ def fetch_checkpoint(
     folder: Path,
     *,
     reader: str | None,
+    on_piece: Callable[[], None] = nothing,
     surroundings: Surroundings = SYSTEM,
 ) -> FetchedCheckpoint:
     """Brings a checkpoint to this machine, verified.
@@ -70,6 +72,7 @@ def fetch_checkpoint(
         folder: where its files go; unused when the store is a local folder, whose files are
             verified and read in place.
         reader: this process, named in a quarantine; None to leave the store as it is.
+        on_piece: called from time to time, e.g. to renew a lease; what it raises ends the fetch.
         surroundings: clock, sleep, randomness.
 
     Raises:
@@ -82,7 +85,7 @@ def fetch_checkpoint(
         name = names.checkpoint_object(checkpoint, names.COMMIT_SUFFIX)
         difference = _Difference(name, "", str(error))
     else:
-        found = _first_difference(store, commit, folder)
+        found = _first_difference(store, commit, folder, on_piece=on_piece)
         if found is None:
             return FetchedCheckpoint(commit, _prefix(store, checkpoint, folder))
         difference = found
@@ -125,11 +128,13 @@ def _quarantine(
         return  # another reader found it as well
 
 
-def _first_difference(store: ObjectStore, commit: Commit, folder: Path) -> _Difference | None:
+def _first_difference(
+    store: ObjectStore, commit: Commit, folder: Path, *, on_piece: Callable[[], None]
+) -> _Difference | None:
     for file in commit.files:
         name = names.checkpoint_object(commit.checkpoint, file.suffix)
         try:
-            stat = _bring(store, name, folder)
+            stat = _bring(store, name, folder, on_piece=on_piece)
         except ObjectNotFoundError:
             _raise_if_retired(store, commit.checkpoint)
             return _Difference(name, _described(file), "the file is missing")
@@ -138,16 +143,18 @@ def _first_difference(store: ObjectStore, commit: Commit, folder: Path) -> _Diff
     return None
 
 
-def _bring(store: ObjectStore, name: str, folder: Path) -> ObjectStat:
+def _bring(
+    store: ObjectStore, name: str, folder: Path, *, on_piece: Callable[[], None]
+) -> ObjectStat:
     path = store.local_path(name)
     if path is None:
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / Path(name).name
         target.unlink(missing_ok=True)  # of an earlier fetch that was interrupted
-        return store.download(name, target)
+        return store.download(name, target, on_piece=on_piece)
     try:
         with path.open("rb") as file:
-            summary = summary_of_file(file)
+            summary = summary_of_file(file, on_piece=on_piece)
     except FileNotFoundError as error:
         raise ObjectNotFoundError(f"there is no {name}") from error
     return ObjectStat(name, summary.size, summary.crc32c, summary.content_hash)

@@ -26,7 +26,7 @@ from typing import BinaryIO
 from tandem.checkpoints import local_files
 from tandem.checkpoints.checksums import Summary, Summing, pieces_of, summary_of
 from tandem.checkpoints.checksums import summary_of_file as summary_of_open_file
-from tandem.checkpoints.objects import ObjectStat, StoredObject
+from tandem.checkpoints.objects import ObjectStat, StoredObject, nothing, refuse_other_names
 from tandem.errors import (
     GenerationMismatchError,
     ObjectExistsError,
@@ -37,7 +37,16 @@ from tandem.errors import (
 
 _PRIVATE_FOLDER = ".store"
 _PASSING_ERRORS = frozenset(
-    {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.EINTR}
+    {
+        errno.EIO,
+        errno.ESTALE,
+        errno.ETIMEDOUT,
+        errno.EAGAIN,
+        errno.EBUSY,
+        errno.EINTR,
+        errno.ENOSPC,  # a full disk: space may come back, by retiring or by whoever filled it
+        errno.EDQUOT,
+    }
 )
 _MAX_FOLDER_RACES = 1000
 
@@ -93,6 +102,12 @@ class LocalStore:
             data = self._path(name).read_bytes()
         return StoredObject(data, _stat(name, summary_of(data)))
 
+    def read(self, name: str, *, start: int, size: int) -> bytes:
+        """Reads part of an object."""
+        with _translated(name), self._path(name).open("rb") as file:
+            file.seek(start)
+            return file.read(size)
+
     def stat(self, name: str) -> ObjectStat:
         """Describes an object, by reading it."""
         with _translated(name), self._path(name).open("rb") as file:
@@ -116,20 +131,20 @@ class LocalStore:
                 local_files.flush_folder(path.parent)
                 self._remove_empty_folders(path.parent)
 
-    def download(self, name: str, path: Path) -> ObjectStat:
+    def download(
+        self, name: str, path: Path, *, on_piece: Callable[[], None] = nothing
+    ) -> ObjectStat:
         """Copies an object to a new file."""
         with _translated(name), self._path(name).open("rb") as source, path.open("xb") as target:
-            return _stat(name, _copy_pieces(source, target))
+            return _stat(name, _copy_pieces(source, target, on_piece=on_piece))
 
     def local_path(self, name: str) -> Path | None:
         """The file that is the object."""
         return self._path(name)
 
     def _path(self, name: str) -> Path:
-        parts = name.split("/")
-        if any(not part or part.startswith(".") for part in parts):
-            raise ValueError(f"{name!r} is no object name")
-        return self._root.joinpath(*parts)
+        refuse_other_names(name)
+        return self._root.joinpath(*name.split("/"))
 
     def _prepare(self) -> None:
         if not self._is_prepared:
@@ -229,11 +244,14 @@ def _stat(name: str, summary: Summary) -> ObjectStat:
     return ObjectStat(name, summary.size, summary.crc32c, summary.content_hash)
 
 
-def _copy_pieces(source: BinaryIO, target: BinaryIO) -> Summary:
+def _copy_pieces(
+    source: BinaryIO, target: BinaryIO, *, on_piece: Callable[[], None] = nothing
+) -> Summary:
     summing = Summing()
     for piece in pieces_of(source):
         target.write(piece)
         summing.add(piece)
+        on_piece()
     return summing.summary()
 
 

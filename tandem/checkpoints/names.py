@@ -5,6 +5,7 @@
     checkpoints/ckpt-1000-2.index  .data-00000-of-00001  .commit.json  .retire.json  .damaged.json
     checkpoints/checkpoint
     leases/ckpt-1000-2/PURPOSE.json
+    pins/ckpt-1000-2.json
     evaluations/SET/1000-2-DIGEST.json  evaluations/SET/1000-2-DIGEST.try-1.json
     best/SET.json
     heartbeats/trainer.json  heartbeats/evaluator-NAME.json
@@ -25,6 +26,7 @@ ATTEMPTS = "attempts/"
 CHECKPOINTS = "checkpoints/"
 STATE_FILE = "checkpoints/checkpoint"
 LEASES = "leases/"
+PINS = "pins/"
 EVALUATIONS = "evaluations/"
 HEARTBEATS = "heartbeats/"
 
@@ -41,6 +43,7 @@ _ATTEMPT = re.compile(r"attempts/([0-9]{4,})(\.end)?\.json")
 _CHECKPOINT = re.compile(rf"checkpoints/ckpt-{_ID}(\.[A-Za-z0-9.\-]+)")
 _DATA_SUFFIX = re.compile(r"\.index|\.data-[0-9]{5}-of-[0-9]{5}")
 _LEASE = re.compile(rf"leases/ckpt-{_ID}/[^/]+\.json")
+_PIN = re.compile(rf"pins/ckpt-{_ID}\.json")
 _ENTRY = re.compile(rf"evaluations/[^/]+/{_ID}-([^-./]+)(?:\.try-{_NUMBER})?\.json")
 
 
@@ -137,6 +140,11 @@ def lease_name(checkpoint: CheckpointId, purpose: str) -> str:
     return f"{leases_of(checkpoint)}{path_safe(purpose)}.json"
 
 
+def pin_name(checkpoint: CheckpointId) -> str:
+    """The pin of a checkpoint."""
+    return f"{PINS}ckpt-{checkpoint}.json"
+
+
 def entries_of(eval_set_name: str) -> str:
     """Prefix of an evaluation set's ledger."""
     return f"evaluations/{path_safe(eval_set_name)}/"
@@ -184,6 +192,12 @@ def is_data_suffix(suffix: str) -> bool:
 def parse_lease(name: str) -> CheckpointId | None:
     """The checkpoint that a lease is on; None for other names."""
     match = _LEASE.fullmatch(name)
+    return CheckpointId(int(match[1]), int(match[2])) if match else None
+
+
+def parse_pin(name: str) -> CheckpointId | None:
+    """The checkpoint that a pin is on; None for other names."""
+    match = _PIN.fullmatch(name)
     return CheckpointId(int(match[1]), int(match[2])) if match else None
 
 

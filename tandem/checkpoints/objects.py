@@ -12,6 +12,7 @@ before them. Errors are those of `tandem.errors`:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -37,6 +38,21 @@ class StoredObject(NamedTuple):
 
     data: bytes
     stat: ObjectStat
+
+
+def is_object_name(name: str) -> bool:
+    """Whether a name is one that objects can have: its parts are not empty, without leading dot."""
+    return all(part and not part.startswith(".") for part in name.split("/"))
+
+
+def refuse_other_names(name: str) -> None:
+    """Raises ValueError when no object can have this name."""
+    if not is_object_name(name):
+        raise ValueError(f"{name!r} is no object name")
+
+
+def nothing() -> None:
+    """Does nothing: for callers that needn't be told."""
 
 
 class ObjectStore(Protocol):
@@ -70,6 +86,10 @@ class ObjectStore(Protocol):
         """Reads a whole object; ObjectNotFoundError when there is none."""
         ...
 
+    def read(self, name: str, *, start: int, size: int) -> bytes:
+        """Reads part of an object, fewer bytes at its end; ObjectNotFoundError without one."""
+        ...
+
     def stat(self, name: str) -> ObjectStat:
         """Describes an object; ObjectNotFoundError when there is none."""
         ...
@@ -85,8 +105,13 @@ class ObjectStore(Protocol):
         """
         ...
 
-    def download(self, name: str, path: Path) -> ObjectStat:
-        """Writes an object's bytes to a new file and describes the bytes that arrived."""
+    def download(
+        self, name: str, path: Path, *, on_piece: Callable[[], None] = nothing
+    ) -> ObjectStat:
+        """Writes an object's bytes to a new file and describes the bytes that arrived.
+
+        Calls `on_piece` from time to time, e.g. to renew a lease; what it raises ends the download.
+        """
         ...
 
     def local_path(self, name: str) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tandem.checkpoints.gcs_locations import is_remote, parse_bucket_location
 from tandem.checkpoints.local import LocalStore
 from tandem.checkpoints.mounts import PROC_MOUNTS, refuse_unfit_mount
 from tandem.checkpoints.objects import ObjectStore
@@ -14,19 +15,20 @@ def open_store(location: str, *, mount_table: Path = PROC_MOUNTS) -> ObjectStore
     """Opens a run folder; writes nothing, the folder need not exist.
 
     Args:
-        location: a local path.
+        location: a local path, or `gs://BUCKET/PREFIX`.
         mount_table: where the system lists its mounts.
 
     Raises:
-        ConfigError: the location is not one that this version can use.
+        ConfigError: the location is not one that can be used, or credentials are missing.
     """
-    if "://" in location:
-        raise ConfigError(
-            f"the run folder {location!r} is not a local path; this version stores runs in local "
-            "folders (a disk or NFS) only"
-        )
     if not location.strip():
-        raise ConfigError("the run folder is empty; expected the path of a folder")
+        raise ConfigError("the run folder is empty; expected a local path or gs://BUCKET/PREFIX")
+    if is_remote(location):
+        bucket_location = parse_bucket_location(location)
+        # Google's client takes a third of a second to import, which local runs do without.
+        from tandem.checkpoints.gcs_clients import open_gcs_store  # noqa: PLC0415
+
+        return open_gcs_store(bucket_location)
     folder = Path(location).expanduser()
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"the run folder {location!r} is a file; expected a folder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 import uuid
 from collections.abc import Callable
@@ -27,12 +28,14 @@ class Surroundings:
         sleep: waits for some seconds.
         utc_now: wall clock, written into records for people and never compared.
         nonce: another short text at every call, in no other process either.
+        random: evenly spread in [0, 1); only the jitter of pauses.
     """
 
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     utc_now: Callable[[], datetime] = _utc_now
     nonce: Callable[[], str] = _nonce
+    random: Callable[[], float] = random.random
 
     def timestamp(self) -> str:
         """Now, for people: `2026-01-31T12:00:00Z`."""

@@ -2,9 +2,10 @@
 
 A create or replace that fails with StoreUnavailableError may have taken effect, and one that meets
 its own earlier effect fails with ObjectExistsError. So before anything else the object is read back
-and compared: a record has a nonce, so equal bytes are ours. Where it is absent, the put is repeated
-after a pause, and `before_again` runs first: for a commit it makes sure that no newer attempt
-exists, since a late repetition could bring back a checkpoint that the newer one has retired.
+and compared: a record has a nonce, so equal bytes are ours. Where it is absent (or, for a replace,
+unchanged), the put is repeated after a pause, up to a deadline. Before a create is repeated,
+`before_again` runs: for a commit it makes sure that no newer attempt exists, since a late
+repetition could bring back a checkpoint that the newer one has retired.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tandem.checkpoints.checksums import Summary, summary_of_file
-from tandem.checkpoints.objects import ObjectStat, ObjectStore, StoredObject
+from tandem.checkpoints.objects import ObjectStat, ObjectStore, StoredObject, nothing
+from tandem.checkpoints.retrying import DEFAULT_BACKOFF
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import (
     CheckpointDamagedError,
@@ -23,23 +25,18 @@ from tandem.errors import (
     StoreUnavailableError,
 )
 
-_PAUSES_SECONDS = (0.2, 1.0, 3.0)
-
-
-def _nothing() -> None:
-    pass
-
 
 def create(
     store: ObjectStore,
     name: str,
     data: bytes,
     *,
-    before_again: Callable[[], None] = _nothing,
+    before_again: Callable[[], None] = nothing,
     surroundings: Surroundings = SYSTEM,
 ) -> ObjectStat:
     """Creates an object; ObjectExistsError means that another's is there."""
-    for pause in (*_PAUSES_SECONDS, None):
+    pauses = DEFAULT_BACKOFF.pauses(surroundings)
+    while True:
         try:
             return store.create(name, data)
         except (ObjectExistsError, StoreUnavailableError) as error:
@@ -48,11 +45,11 @@ def create(
                 return standing.stat
             if standing is not None or isinstance(error, ObjectExistsError):
                 raise ObjectExistsError(f"{name} exists already") from error
+            pause = next(pauses, None)
             if pause is None:
                 raise
         surroundings.sleep(pause)
         before_again()
-    raise AssertionError("the last round returns or raises")
 
 
 def create_from_file(
@@ -66,7 +63,8 @@ def create_from_file(
     """
     with path.open("rb") as file:
         expected = summary_of_file(file)
-    for pause in (*_PAUSES_SECONDS, None):
+    pauses = DEFAULT_BACKOFF.pauses(surroundings)
+    while True:
         try:
             return _compared(store.create_from_file(name, path), expected)
         except (ObjectExistsError, StoreUnavailableError) as error:
@@ -75,21 +73,36 @@ def create_from_file(
                 return standing
             if standing is not None or isinstance(error, ObjectExistsError):
                 raise ObjectExistsError(f"{name} exists already, with other content") from error
+            pause = next(pauses, None)
             if pause is None:
                 raise
         surroundings.sleep(pause)
-    raise AssertionError("the last round returns or raises")
 
 
-def replace(store: ObjectStore, name: str, data: bytes, *, generation: str | None) -> ObjectStat:
-    """Replaces an object; GenerationMismatchError means that another's is there."""
-    try:
-        return store.replace(name, data, generation=generation)
-    except (GenerationMismatchError, StoreUnavailableError):
-        standing = find(store, name)
-        if standing is not None and standing.data == data:
-            return standing.stat
-        raise
+def replace(
+    store: ObjectStore,
+    name: str,
+    data: bytes,
+    *,
+    generation: str | None,
+    surroundings: Surroundings = SYSTEM,
+) -> ObjectStat:
+    """Replaces an object; GenerationMismatchError means that another's is there, or none."""
+    pauses = DEFAULT_BACKOFF.pauses(surroundings)
+    while True:
+        try:
+            return store.replace(name, data, generation=generation)
+        except (GenerationMismatchError, StoreUnavailableError) as error:
+            standing = find(store, name)
+            if standing is not None and standing.data == data:
+                return standing.stat
+            found = standing.stat.generation if standing else None
+            if found != generation or isinstance(error, GenerationMismatchError):
+                raise GenerationMismatchError(f"{name} is not what it was any more") from error
+            pause = next(pauses, None)
+            if pause is None:
+                raise
+        surroundings.sleep(pause)
 
 
 def find(store: ObjectStore, name: str) -> StoredObject | None:

@@ -2,6 +2,8 @@
 
 import re
 
+from tandem.checkpoints.objects import nothing
+
 
 def _pass(operation, name):
     pass
@@ -37,6 +39,9 @@ class HookedStore:
     def get(self, name):
         return self._around("get", name)
 
+    def read(self, name, *, start, size):
+        return self._around("read", name, start=start, size=size)
+
     def stat(self, name):
         return self._around("stat", name)
 
@@ -46,8 +51,8 @@ class HookedStore:
     def delete(self, name, *, generation):
         return self._around("delete", name, generation=generation)
 
-    def download(self, name, path):
-        return self._around("download", name, path)
+    def download(self, name, path, *, on_piece=nothing):
+        return self._around("download", name, path, on_piece=on_piece)
 
     def _around(self, operation, name, *args, **kwargs):
         self._before(operation, name)

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 from tandem.checkpoints.checksums import crc32c_of
-from tandem.checkpoints.objects import ObjectStat, StoredObject
+from tandem.checkpoints.objects import ObjectStat, StoredObject, nothing
 from tandem.errors import GenerationMismatchError, ObjectExistsError, ObjectNotFoundError
 
 
@@ -37,6 +37,9 @@ class MemoryStore:
         with self._lock:
             return self._find(name)
 
+    def read(self, name, *, start, size):
+        return self.get(name).data[start : start + size]
+
     def stat(self, name):
         return self.get(name).stat
 
@@ -50,10 +53,11 @@ class MemoryStore:
                 raise GenerationMismatchError(name)
             del self._objects[name]
 
-    def download(self, name, path):
+    def download(self, name, path, *, on_piece=nothing):
         stored = self.get(name)
         with path.open("xb") as file:
             file.write(stored.data)
+            on_piece()
         return stored.stat
 
     def local_path(self, name):

@@ -6,7 +6,7 @@ from tandem.checkpoints.bests import best_entry
 from tandem.checkpoints.fetching import fetch_checkpoint
 from tandem.checkpoints.ledger import EntryOutcome, read_entries, recorded_checkpoints
 from tandem.checkpoints.lines import LineReader, read_line
-from tandem.checkpoints.retention import RetentionPolicy
+from tandem.checkpoints.policies import RetentionPolicy
 from tandem.checkpoints.tries import record_try
 from tests.checkpoints.actors import METRIC, VAL, Evaluator, Trainer
 

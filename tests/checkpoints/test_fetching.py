@@ -10,13 +10,6 @@ from tests.checkpoints.hooked_store import HookedStore, once
 DATA = "checkpoints/ckpt-2-1.data-00000-of-00001"
 
 
-def _overwrite(store, name, data):
-    if isinstance(store, LocalStore):
-        store.local_path(name).write_bytes(data)
-    else:
-        store.damage(name, data)
-
-
 def _remove(store, name):
     store.delete(name, generation=store.stat(name).generation)
 
@@ -64,56 +57,77 @@ def test_a_fetch_after_an_interrupted_one_starts_over(store, clock, newest, tmp_
     [b"", b"2-1.data-00000-of-00001" * 9, b"2-1.data-00000-of-0000!" * 10],
     ids=["empty", "cut", "changed"],
 )
-def test_damaged_bytes_put_the_checkpoint_into_quarantine(store, clock, newest, tmp_path, damaged):
-    _overwrite(store, DATA, damaged)
+def test_damaged_bytes_put_the_checkpoint_into_quarantine(
+    store, clock, newest, tmp_path, damage, damaged
+):
+    damage(DATA, damaged)
     with pytest.raises(CheckpointDamagedError, match=DATA):
         _fetch(store, clock, newest, tmp_path / "cache")
     line = read_line(store)
     assert line.damaged == {newest}
     assert (line.newest, line.newest_sound) == (newest, CheckpointId(1, 1))
-    damage = read_damage(store, newest)
-    assert (damage.file, damage.found_by) == (DATA, "evaluator-a")
-    assert damage.expected.startswith("230 bytes, crc32c ")
-    assert damage.found.startswith(f"{len(damaged)} bytes, crc32c ")
+    found = read_damage(store, newest)
+    assert (found.file, found.found_by) == (DATA, "evaluator-a")
+    assert found.expected.startswith("230 bytes, crc32c ")
+    assert found.found.startswith(f"{len(damaged)} bytes, crc32c ")
 
 
-def test_every_flipped_bit_of_every_file_is_detected(store, clock, newest, tmp_path):
+def test_every_flipped_bit_of_every_file_is_detected(store, clock, newest, tmp_path, damage):
     for suffix in (".index", ".data-00000-of-00001", ".commit.json"):
         name = f"checkpoints/ckpt-2-1{suffix}"
         sound = store.get(name).data
         for bit in range(0, len(sound) * 8, 11):
             flipped = bytearray(sound)
             flipped[bit // 8] ^= 1 << bit % 8
-            _overwrite(store, name, bytes(flipped))
+            damage(name, bytes(flipped))
             with pytest.raises(CheckpointDamagedError):
                 _fetch(store, clock, newest, tmp_path / "cache", reader=None)
-        _overwrite(store, name, sound)
+        damage(name, sound)
     _fetch(store, clock, newest, tmp_path / "cache")
 
 
-def test_a_damaged_commit_puts_the_checkpoint_into_quarantine(store, clock, newest, tmp_path):
-    _overwrite(store, "checkpoints/ckpt-2-1.commit.json", b"{}")
+def test_a_damaged_commit_puts_the_checkpoint_into_quarantine(
+    store, clock, newest, tmp_path, damage
+):
+    damage("checkpoints/ckpt-2-1.commit.json", b"{}")
     with pytest.raises(CheckpointDamagedError, match="commit"):
         _fetch(store, clock, newest, tmp_path / "cache")
     assert read_line(store).newest_sound == CheckpointId(1, 1)
 
 
-def test_a_reader_without_a_name_leaves_the_store_as_it_is(store, clock, newest, tmp_path):
-    _overwrite(store, DATA, b"")
+def test_a_fetch_tells_its_caller_again_and_again_that_it_goes_on(store, clock, newest, tmp_path):
+    told = []
+    fetch_checkpoint(
+        store, newest, tmp_path / "cache", reader=None, on_piece=lambda: told.append(1)
+    )
+    assert len(told) == 2  # a piece of each file
+
+
+def test_what_the_caller_raises_ends_a_fetch_and_is_no_damage(store, clock, newest, tmp_path):
+    def lose_lease():
+        raise InterruptedError("the lease is lost")
+
+    with pytest.raises(InterruptedError):
+        fetch_checkpoint(store, newest, tmp_path / "cache", reader="me", on_piece=lose_lease)
+    assert read_line(store).damaged == frozenset()
+
+
+def test_a_reader_without_a_name_leaves_the_store_as_it_is(store, clock, newest, tmp_path, damage):
+    damage(DATA, b"")
     before = store.list("")
     with pytest.raises(CheckpointDamagedError):
         _fetch(store, clock, newest, tmp_path / "cache", reader=None)
     assert store.list("") == before
 
 
-def test_two_readers_may_find_the_same_damage(store, clock, newest, tmp_path):
-    _overwrite(store, DATA, b"")
+def test_two_readers_may_find_the_same_damage(store, clock, newest, tmp_path, damage):
+    damage(DATA, b"")
     for _ in range(2):
         with pytest.raises(CheckpointDamagedError):
             _fetch(store, clock, newest, tmp_path / "cache")
 
 
-def test_a_missing_file_of_a_committed_checkpoint_is_damage(store, clock, newest, tmp_path):
+def test_a_missing_file_of_a_committed_checkpoint_is_damage(store, clock, newest, tmp_path, damage):
     _remove(store, DATA)
     with pytest.raises(CheckpointDamagedError, match="missing"):
         _fetch(store, clock, newest, tmp_path / "cache")
@@ -137,7 +151,7 @@ def test_a_checkpoint_that_goes_while_it_is_read_is_not_found_and_not_damaged(
     assert read_line(store).damaged == frozenset()
 
 
-def test_a_file_that_is_gone_under_an_intent_is_not_damage(store, clock, newest, tmp_path):
+def test_a_file_that_is_gone_under_an_intent_is_not_damage(store, clock, newest, tmp_path, damage):
     store.create("checkpoints/ckpt-2-1.retire.json", b"{}")
     _remove(store, DATA)
     with pytest.raises(ObjectNotFoundError, match="retired"):

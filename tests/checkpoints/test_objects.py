@@ -16,6 +16,27 @@ def test_a_created_object_reads_back_with_its_size_and_checksum(store):
     assert store.stat("attempts/0001.json") == stat
 
 
+def test_part_of_an_object_is_read_and_less_at_its_end(store):
+    store.create("x", b"0123456789")
+    store.create("empty", b"")
+    assert store.read("x", start=0, size=3) == b"012"
+    assert store.read("x", start=7, size=100) == b"789"
+    assert store.read("x", start=10, size=5) == b""
+    assert store.read("x", start=3, size=0) == b""
+    assert store.read("empty", start=0, size=5) == b""
+    for size in (0, 5):
+        with pytest.raises(ObjectNotFoundError):
+            store.read("y", start=0, size=size)
+
+
+def test_an_object_may_be_empty(store, tmp_path):
+    stat = store.create("x", b"")
+    assert (stat.size, stat.crc32c) == (0, 0)
+    assert store.get("x") == (b"", stat)
+    assert store.download("x", tmp_path / "copy") == stat
+    assert (tmp_path / "copy").read_bytes() == b""
+
+
 def test_creating_twice_keeps_the_first_object(store):
     store.create("run.json", b"first")
     with pytest.raises(ObjectExistsError):
@@ -39,6 +60,8 @@ def test_an_object_is_created_from_a_file(store, tmp_path):
 def test_a_missing_object_is_not_found(store, call):
     with pytest.raises(ObjectNotFoundError):
         getattr(store, call)("attempts/0001.json")
+    with pytest.raises(ObjectNotFoundError):
+        store.read("attempts/0001.json", start=0, size=1)
     with pytest.raises(ObjectNotFoundError):
         store.delete("attempts/0001.json", generation="1")
 

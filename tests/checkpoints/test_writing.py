@@ -61,11 +61,11 @@ def test_an_unclear_create_that_another_won_fails(store, clock):
         writing.create(unclear, "x", b"mine", surroundings=clock.surroundings)
 
 
-def test_a_create_is_given_up_after_some_tries(store, clock):
+def test_a_create_is_given_up_at_the_deadline(store, clock):
     unclear = HookedStore(store, before=_always("create"))
     with pytest.raises(StoreUnavailableError):
         writing.create(unclear, "x", b"mine", surroundings=clock.surroundings)
-    assert clock.slept == [0.2, 1.0, 3.0]
+    assert clock.slept == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, *[10.0] * 4])
 
 
 def test_what_runs_before_a_repetition_can_stop_it(store, clock):
@@ -109,6 +109,40 @@ def test_a_replace_that_was_applied_but_reported_failed_counts_as_done(store):
     unclear = HookedStore(store, after=once("replace", "x", _fail))
     stat = writing.replace(unclear, "x", b"mine", generation=None)
     assert stat == store.stat("x")
+
+
+def test_a_replace_that_did_not_arrive_is_repeated_after_a_pause(store, clock):
+    first = store.create("x", b"1").generation
+    unclear = HookedStore(store, before=once("replace", "x", _fail))
+    writing.replace(unclear, "x", b"2", generation=first, surroundings=clock.surroundings)
+    assert store.get("x").data == b"2"
+    assert clock.slept == [0.2]
+
+
+def test_a_replace_of_an_absent_object_that_did_not_arrive_is_repeated(store, clock):
+    unclear = HookedStore(store, before=once("replace", "x", _fail))
+    writing.replace(unclear, "x", b"1", generation=None, surroundings=clock.surroundings)
+    assert store.get("x").data == b"1"
+
+
+def test_an_unclear_replace_that_another_won_is_not_repeated(store, clock):
+    first = store.create("x", b"1").generation
+
+    def lose():
+        store.replace("x", b"another's", generation=first)
+        _fail()
+
+    unclear = HookedStore(store, before=once("replace", "x", lose))
+    with pytest.raises(GenerationMismatchError):
+        writing.replace(unclear, "x", b"2", generation=first, surroundings=clock.surroundings)
+    assert clock.slept == []
+
+
+def test_a_replace_is_given_up_at_the_deadline(store, clock):
+    unclear = HookedStore(store, before=_always("replace"))
+    with pytest.raises(StoreUnavailableError):
+        writing.replace(unclear, "x", b"1", generation=None, surroundings=clock.surroundings)
+    assert clock.now == pytest.approx(52.6)
 
 
 def test_a_replace_that_another_won_fails(store):

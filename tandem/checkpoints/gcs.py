@@ -1,0 +1,313 @@
+"""The run store in Google Cloud Storage: the objects below a bucket's prefix.
+
+- create and replace are one request each, with a precondition on the generation, and are never
+  repeated from here: `tandem.checkpoints.writing` settles an unclear answer by reading back. Only
+  files (whose names are unique to an attempt) are uploaded in sessions that resume.
+- delete has the same precondition; an unclear answer is settled by looking whether it is gone.
+- Every put sends the crc32c of its bytes along, so the store refuses what changed on the way.
+- Reads, listings and deletions are repeated with back-off. A download goes in ranges, all of one
+  generation, each repeated by itself.
+- Bytes that arrive with another crc32c than the store has are read again once: what differs then
+  is what is stored.
+
+Thread-safe, like the client's session. `tandem.checkpoints.gcs_errors` knows Google's exceptions.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from google.api_core.retry import Retry
+from google.cloud import storage
+
+from tandem.checkpoints.checksums import Summary, Summing, crc32c_of, summary_of_file
+from tandem.checkpoints.gcs_errors import is_passing, translated
+from tandem.checkpoints.gcs_locations import BucketLocation
+from tandem.checkpoints.objects import (
+    ObjectStat,
+    StoredObject,
+    is_object_name,
+    nothing,
+    refuse_other_names,
+)
+from tandem.checkpoints.retrying import DEFAULT_BACKOFF, Backoff, retried
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings
+from tandem.errors import (
+    GenerationMismatchError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StoreError,
+    StoreUnavailableError,
+)
+
+_UPLOAD_CHUNK_BYTES = 100 << 20
+_DOWNLOAD_RANGE_BYTES = 16 << 20
+_CONNECT_SECONDS = 10.0
+_NO_CACHE = "no-store"  # else the objects of a public bucket may be served an hour late
+_RANGE_NOT_SATISFIABLE = 416
+
+_Result = TypeVar("_Result")
+
+
+class GcsStore:
+    """A run folder in a bucket; the caller closes the client."""
+
+    def __init__(
+        self,
+        bucket: str,
+        prefix: str,
+        *,
+        client: storage.Client,
+        surroundings: Surroundings = SYSTEM,
+        backoff: Backoff = DEFAULT_BACKOFF,
+        answer_seconds: float = 30.0,
+        upload_chunk_bytes: int = _UPLOAD_CHUNK_BYTES,
+    ) -> None:
+        """Takes a bucket that exists.
+
+        Args:
+            bucket: its name.
+            prefix: without a slash at its end; empty for the whole bucket.
+            client: Google's.
+            surroundings: clock, sleep, randomness.
+            backoff: for reads, listings, deletions and upload sessions.
+            answer_seconds: how long the store may be silent before a request counts as failed.
+            upload_chunk_bytes: what a reset costs at most, and what an upload takes of memory; each
+                chunk waits for an answer. A multiple of 256 KiB.
+        """
+        self._location = BucketLocation(bucket, prefix)
+        self._root = f"{prefix}/" if prefix else ""
+        self._client = client
+        self._bucket = client.bucket(bucket)
+        self._surroundings = surroundings
+        self._backoff = backoff
+        self._upload_chunk_bytes = upload_chunk_bytes
+        self._timeout = (min(_CONNECT_SECONDS, answer_seconds), answer_seconds)
+
+    @property
+    def location(self) -> str:
+        """The folder, for messages."""
+        return str(self._location)
+
+    def create(self, name: str, data: bytes) -> ObjectStat:
+        """Puts an object that must not exist yet."""
+        try:
+            return self._put(name, data, generation=0)
+        except GenerationMismatchError as error:
+            raise ObjectExistsError(f"{name} exists already") from error
+
+    def create_from_file(self, name: str, path: Path) -> ObjectStat:
+        """Puts a file's bytes, in an upload session that resumes when they are many."""
+        with path.open("rb") as file:
+            summary = summary_of_file(file)
+            file.seek(0)
+            try:
+                return self._upload(name, file, summary)
+            except GenerationMismatchError as error:
+                raise ObjectExistsError(f"{name} exists already") from error
+
+    def replace(self, name: str, data: bytes, *, generation: str | None) -> ObjectStat:
+        """Puts an object if its generation is still the given one."""
+        return self._put(name, data, generation=int(generation or 0))
+
+    def get(self, name: str) -> StoredObject:
+        """Reads a whole object."""
+        stored, is_sound = self._retried(lambda: self._get(name))
+        if not is_sound:
+            stored, _ = self._retried(lambda: self._get(name))
+        return stored
+
+    def read(self, name: str, *, start: int, size: int) -> bytes:
+        """Reads part of an object."""
+        if size <= 0:
+            self.stat(name)
+            return b""
+        return self._retried(lambda: self._read(self._blob(name), name, start=start, size=size))
+
+    def stat(self, name: str) -> ObjectStat:
+        """Describes an object."""
+        return self._retried(lambda: self._stat(name))
+
+    def list(self, prefix: str) -> list[str]:
+        """All names that begin with the prefix, sorted."""
+        return sorted(filter(is_object_name, self._retried(lambda: self._list(prefix))))
+
+    def delete(self, name: str, *, generation: str) -> None:
+        """Removes an object if its generation is still the given one."""
+        pauses = self._backoff.pauses(self._surroundings)
+        is_unclear = False
+        while True:
+            try:
+                return self._delete(name, generation)
+            except ObjectNotFoundError:
+                if is_unclear:
+                    return
+                raise
+            except StoreUnavailableError:
+                is_unclear = True
+                pause = next(pauses, None)
+                if pause is None:
+                    raise
+            self._surroundings.sleep(pause)
+
+    def download(
+        self, name: str, path: Path, *, on_piece: Callable[[], None] = nothing
+    ) -> ObjectStat:
+        """Writes an object's bytes to a new file, in ranges of one generation."""
+        with path.open("xb") as file:
+            stat, summary = self._download(name, file, on_piece)
+            if summary.crc32c != stat.crc32c:
+                file.seek(0)
+                file.truncate()
+                stat, summary = self._download(name, file, on_piece)
+        return stat._replace(size=summary.size, crc32c=summary.crc32c)
+
+    def local_path(self, name: str) -> Path | None:
+        """None: no object is a file here."""
+        return None
+
+    def _retried(self, call: Callable[[], _Result]) -> _Result:
+        return retried(call, backoff=self._backoff, surroundings=self._surroundings)
+
+    def _blob(self, name: str, **arguments: object) -> storage.Blob:
+        refuse_other_names(name)
+        return self._bucket.blob(self._root + name, **arguments)
+
+    def _new_blob(self, name: str, crc32c: int) -> storage.Blob:
+        blob = self._blob(name, chunk_size=self._upload_chunk_bytes)
+        blob.crc32c = base64.b64encode(crc32c.to_bytes(4, "big")).decode()
+        blob.cache_control = _NO_CACHE
+        blob.content_type = (
+            "application/json" if name.endswith(".json") else "application/octet-stream"
+        )
+        return blob
+
+    def _put(self, name: str, data: bytes, *, generation: int) -> ObjectStat:
+        blob = self._new_blob(name, crc32c_of(data))
+        with translated(self.location, name, not_found_is_bucket=True):
+            blob.upload_from_string(
+                data,
+                content_type=blob.content_type,
+                if_generation_match=generation,
+                checksum=None,  # it is among the blob's fields
+                retry=None,
+                timeout=self._timeout,
+            )
+        return _stat_of(blob, name)
+
+    def _upload(self, name: str, file: BinaryIO, summary: Summary) -> ObjectStat:
+        blob = self._new_blob(name, summary.crc32c)
+        try:
+            with translated(self.location, name, not_found_is_bucket=True):
+                blob.upload_from_file(
+                    file,
+                    size=summary.size,
+                    if_generation_match=0,
+                    checksum=None,
+                    retry=self._session_retry(),
+                    timeout=self._timeout,
+                )
+        except ValueError as error:  # the store kept only part of a chunk; the client can't go on
+            raise StoreUnavailableError(f"{self.location}: {name}: {error}") from error
+        return _stat_of(blob, name)
+
+    def _session_retry(self) -> Retry:
+        return Retry(
+            predicate=is_passing,
+            initial=self._backoff.initial_seconds,
+            multiplier=self._backoff.factor,
+            maximum=self._backoff.max_seconds,
+            timeout=self._backoff.deadline_seconds,
+        )
+
+    def _get(self, name: str) -> tuple[StoredObject, bool]:
+        blob = self._blob(name)
+        with translated(self.location, name):
+            data = blob.download_as_bytes(
+                raw_download=True, checksum=None, retry=None, timeout=self._timeout
+            )
+        if blob.generation is None or blob.crc32c is None:
+            raise StoreError(f"{self.location}: {name} came without its generation or crc32c")
+        crc32c = crc32c_of(data)
+        stat = ObjectStat(name, len(data), crc32c, str(blob.generation))
+        return StoredObject(data, stat), crc32c == _decoded(blob.crc32c)
+
+    def _read(self, blob: storage.Blob, name: str, *, start: int, size: int) -> bytes:
+        try:
+            with translated(self.location, name):
+                data: bytes = blob.download_as_bytes(
+                    start=start,
+                    end=start + size - 1,
+                    raw_download=True,
+                    checksum=None,
+                    retry=None,
+                    timeout=self._timeout,
+                )
+        except StoreError as error:
+            if getattr(error.__cause__, "code", None) == _RANGE_NOT_SATISFIABLE:
+                return b""  # it begins behind the object's end
+            raise
+        return data
+
+    def _stat(self, name: str) -> ObjectStat:
+        blob = self._blob(name)
+        with translated(self.location, name):
+            blob.reload(retry=None, timeout=self._timeout)
+        return _stat_of(blob, name)
+
+    def _list(self, prefix: str) -> Sequence[str]:
+        with translated(self.location, prefix, not_found_is_bucket=True):
+            blobs = self._client.list_blobs(
+                self._location.bucket,
+                prefix=self._root + prefix,
+                fields="items(name),nextPageToken",
+                retry=None,
+                timeout=self._timeout,
+            )
+            return [blob.name.removeprefix(self._root) for blob in blobs]
+
+    def _delete(self, name: str, generation: str) -> None:
+        try:
+            with translated(self.location, name):
+                self._blob(name).delete(
+                    if_generation_match=int(generation), retry=None, timeout=self._timeout
+                )
+        except GenerationMismatchError:
+            self.stat(name)  # ObjectNotFoundError where it is gone altogether
+            raise
+
+    def _download(
+        self, name: str, file: BinaryIO, on_piece: Callable[[], None]
+    ) -> tuple[ObjectStat, Summary]:
+        stat = self.stat(name)
+        summing = Summing()
+        for piece in self._ranges(stat):
+            file.write(piece)
+            summing.add(piece)
+            on_piece()
+        return stat, summing.summary()
+
+    def _ranges(self, stat: ObjectStat) -> Iterator[bytes]:
+        blob = self._blob(stat.name, generation=int(stat.generation))
+        for start in range(0, stat.size, _DOWNLOAD_RANGE_BYTES):
+            size = min(_DOWNLOAD_RANGE_BYTES, stat.size - start)
+            yield self._retried(lambda: self._whole_range(blob, stat.name, start=start, size=size))  # noqa: B023  # called at once
+
+    def _whole_range(self, blob: storage.Blob, name: str, *, start: int, size: int) -> bytes:
+        piece = self._read(blob, name, start=start, size=size)
+        if len(piece) != size:
+            raise StoreUnavailableError(
+                f"{self.location}: {name}: {len(piece)} bytes of {size} arrived"
+            )
+        return piece
+
+
+def _stat_of(blob: storage.Blob, name: str) -> ObjectStat:
+    return ObjectStat(name, blob.size, _decoded(blob.crc32c), str(blob.generation))
+
+
+def _decoded(crc32c: str) -> int:
+    return int.from_bytes(base64.b64decode(crc32c), "big")
