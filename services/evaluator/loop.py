@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-import tensorflow as tf
-
-from services.evaluator.projections import Projections
 from services.evaluator.recording import Recorder
+from services.evaluator.sources import Readable, Source
 from services.evaluator.watch import Ending, Policy, Situation, ending, in_order
 from services.signals import StopRequest, StopRequestedError
-from tandem.checkpoints.commits import Commit
-from tandem.checkpoints.fetching import fetch_checkpoint
-from tandem.checkpoints.heartbeats import TRAINER, Heartbeat, HeartbeatWatcher
+from tandem.checkpoints.heartbeats import Heartbeat
 from tandem.checkpoints.leases import Lease, Leases
-from tandem.checkpoints.ledger import LedgerReader, recorded_checkpoints
-from tandem.checkpoints.lines import Line, LineReader
+from tandem.checkpoints.ledger import LedgerEntry, LedgerReader, LedgerView
+from tandem.checkpoints.lines import Line
 from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.checkpoints.tries import MAX_TRIES, record_try, withdraw_try
 from tandem.errors import (
     CheckpointDamagedError,
@@ -27,20 +26,29 @@ from tandem.errors import (
     ObjectNotFoundError,
     StoreUnavailableError,
 )
-from tandem.evaluation.build import EvalTask
-from tandem.evaluation.scoring import Evaluation
 from tandem.telemetry.health import Health
 from tandem.telemetry.metrics import EvalPhase, EvaluatorMetrics
-from tandem.training.states import load_tensors
+
+if TYPE_CHECKING:  # the loop itself needs no TensorFlow
+    from tandem.evaluation.build import EvalTask
+    from tandem.evaluation.scoring import Evaluation
 
 logger = logging.getLogger(__name__)
 
 # Loading and compiling happen between two signs of life.
 _PATIENCE_SECONDS = 1800.0
+_BEAT_SECONDS = 5.0
 
 
 class LeaseLostError(Exception):
     """Another evaluator has taken the checkpoint over."""
+
+
+class Projection(Protocol):
+    """Shows one eval set's ledger elsewhere."""
+
+    def update(self, entries: Sequence[LedgerEntry], *, among: Sequence[CheckpointId]) -> None:
+        """See `services.evaluator.projections.Projections`."""
 
 
 class Evaluator:
@@ -49,11 +57,11 @@ class Evaluator:
     def __init__(
         self,
         *,
-        checkpoints: ObjectStore,
+        source: Source,
         results: ObjectStore,
-        tensors: dict[str, tf.Variable],
+        load: Callable[[Path], None],
         tasks: tuple[EvalTask, ...],
-        projections: dict[str, Projections],
+        projections: Mapping[str, Projection],
         recorder: Recorder,
         heartbeat: Heartbeat,
         metrics: EvaluatorMetrics,
@@ -62,14 +70,14 @@ class Evaluator:
         scratch: Path,
         lease_seconds: float,
         stop: StopRequest,
-        monotonic: Callable[[], float],
+        surroundings: Surroundings = SYSTEM,
     ) -> None:
         """Wires the parts.
 
         Args:
-            checkpoints: store to read checkpoints from.
-            results: store to write the ledger to, most often the same.
-            tensors: variables to restore, by the name they are saved under.
+            source: of the checkpoints.
+            results: store to write the ledger to.
+            load: restores the scored variables from a checkpoint's prefix.
             tasks: the eval sets.
             projections: by eval set name.
             recorder: writes ledger entries.
@@ -77,14 +85,14 @@ class Evaluator:
             metrics: Prometheus.
             health: of this loop.
             policy: which checkpoint next.
-            scratch: folder for checkpoints that have to be fetched.
+            scratch: folder that the source fetches checkpoints into; emptied after each.
             lease_seconds: silence after which another process counts as gone.
             stop: asked between and during evaluations.
-            monotonic: seconds.
+            surroundings: clock, randomness.
         """
-        self._checkpoints = checkpoints
+        self._source = source
         self._results = results
-        self._tensors = tensors
+        self._load_variables = load
         self._tasks = tasks
         self._projections = projections
         self._recorder = recorder
@@ -95,14 +103,15 @@ class Evaluator:
         self._scratch = scratch
         self._lease_seconds = lease_seconds
         self._stop = stop
-        self._monotonic = monotonic
-        self._lines = LineReader(checkpoints)
+        self._surroundings = surroundings
+        self._monotonic = surroundings.monotonic
         self._ledger = LedgerReader(results)
-        self._leases = Leases(checkpoints, holder=recorder.name, lease_seconds=lease_seconds)
-        self._trainer = HeartbeatWatcher(checkpoints, TRAINER, stale_seconds=lease_seconds)
+        self._views: dict[str, LedgerView] = {}
+        self._loaded: tuple[CheckpointId, Readable] | None = None
         self._failures: dict[tuple[CheckpointId, str], list[str]] = {}
         self._seen: object = None
-        self._seen_at = monotonic()
+        self._seen_at = self._monotonic()
+        self._said: tuple[EvalPhase, float] | None = None
 
     def watch(self, *, wait_interval: float, poll_interval: float) -> Ending:
         """Evaluates until the watch is over.
@@ -113,7 +122,8 @@ class Evaluator:
         """
         while not self._stop():
             try:
-                line = self._lines.read()
+                line = self._source.look()
+                self._look_at_ledger(line)
                 situation = self._situation(line)
                 self._project(line)
                 decided = ending(situation, wait_interval=wait_interval)
@@ -130,8 +140,15 @@ class Evaluator:
                 self._stop.wait(poll_interval)
         return Ending.STOPPED
 
+    def _look_at_ledger(self, line: Line) -> None:
+        """Reads what may have changed: entries stay, so a full ledger needs no second look."""
+        for task in self._tasks:
+            view = self._views.get(task.eval_set.name)
+            if view is None or not view.recorded.issuperset(line.checkpoints):
+                self._views[task.eval_set.name] = self._ledger.look(task.eval_set)
+
     def _situation(self, line: Line) -> Situation:
-        pending = [c for c in line.checkpoints if c in self._pending(line)]
+        pending = [c for c in line.checkpoints if self._is_pending(c) and c not in line.retiring]
         newest = line.newest
         self._metrics.record_listing(
             newest_step=newest.step if newest else None, backlog=len(pending)
@@ -140,37 +157,35 @@ class Evaluator:
         now = self._monotonic()
         if facts != self._seen:
             self._seen, self._seen_at = facts, now
-        trainer = self._trainer.look()
         quiet = now - self._seen_at
-        if trainer.heartbeat is not None:
-            quiet = min(quiet, trainer.unchanged_seconds)
-        return Situation(line.outcome, pending, quiet)
+        silence = self._source.trainer_silence()
+        return Situation(line.outcome, pending, quiet if silence is None else min(quiet, silence))
 
-    def _pending(self, line: Line) -> set[CheckpointId]:
-        missing: set[CheckpointId] = set()
-        for task in self._tasks:
-            missing |= set(line.checkpoints) - recorded_checkpoints(self._results, task.eval_set)
-        return missing - line.retiring
+    def _is_pending(self, checkpoint: CheckpointId) -> bool:
+        return any(not self._is_recorded(checkpoint, task) for task in self._tasks)
+
+    def _is_recorded(self, checkpoint: CheckpointId, task: EvalTask) -> bool:
+        return checkpoint in self._views[task.eval_set.name].recorded
 
     def _project(self, line: Line) -> None:
         for task in self._tasks:
-            entries = self._ledger.read(task.eval_set)
+            entries = self._views[task.eval_set.name].entries
             self._projections[task.eval_set.name].update(entries, among=line.checkpoints)
 
     def _work_on(self, line: Line, pending: list[CheckpointId]) -> bool:
         """Handles the first checkpoint that is free; False when there is none."""
         for checkpoint in pending:
             for task in self._tasks:
-                if checkpoint in recorded_checkpoints(self._results, task.eval_set):
+                if self._is_recorded(checkpoint, task):
                     continue
                 if checkpoint in line.damaged:
                     self._give_damaged_up(checkpoint, task)
                     return True
-                lease = self._leases.acquire(
+                lease = self._source.leases.acquire(
                     checkpoint, task.eval_set.name or "eval", eval_set=task.eval_set
                 )
                 if lease is not None:
-                    self._handle(_Held(self._leases, lease, self._lease_seconds), task)
+                    self._handle(_Held(self._source.leases, lease, self._lease_seconds), task)
                     return True
         return False
 
@@ -197,13 +212,14 @@ class Evaluator:
             eval_set,
             recorder=self._recorder.name,
             last_failure=failures[-1] if failures else "",
+            surroundings=self._surroundings,
         )
         if number is None:
             self._recorder.given_up(checkpoint, task, failures)
             return
         began = self._monotonic()
         try:
-            commit, evaluation = self._evaluate(held, task)
+            readable, evaluation = self._evaluate(held, task)
         except StopRequestedError:
             withdraw_try(self._results, checkpoint, eval_set, number)
             raise
@@ -223,39 +239,69 @@ class Evaluator:
         self._say("publishing", checkpoint.step)
         seconds = self._monotonic() - began
         if self._recorder.scored(
-            checkpoint, task, commit=commit, evaluation=evaluation, seconds=seconds
+            checkpoint, task, readable=readable, evaluation=evaluation, seconds=seconds
         ):
             self._metrics.count_attempt(
                 eval_set.name, outcome="ok", seconds=seconds, num_images=evaluation.num_scored
             )
 
-    def _evaluate(self, held: _Held, task: EvalTask) -> tuple[Commit, Evaluation]:
-        checkpoint = held.lease.checkpoint
-        self._say("restoring", checkpoint.step)
-        fetched = fetch_checkpoint(
-            self._checkpoints, checkpoint, self._scratch, reader=self._recorder.name
-        )
-        load_tensors(self._tensors, fetched.prefix)
-        self._say("running", checkpoint.step)
+    def _evaluate(self, held: _Held, task: EvalTask) -> tuple[Readable, Evaluation]:
+        step = held.lease.checkpoint.step
+        readable = self._load(held)
+        self._say("running", step)
 
         def on_progress(done: int, expected: int) -> None:
-            if self._stop():
-                raise StopRequestedError
-            held.renew_if_due(self._monotonic())
+            self._come_by(held)
             self._metrics.record_images(done, expected=expected)
-            self._say("running", checkpoint.step, done=done, expected=expected)
+            self._say("running", step, done=done, expected=expected)
 
         evaluation = task.scorer.score(on_progress=on_progress, monotonic=self._monotonic)
-        return fetched.commit, evaluation
+        return readable, evaluation
+
+    def _load(self, held: _Held) -> Readable:
+        """Restores the checkpoint, unless it was the last one: once for all eval sets."""
+        checkpoint = held.lease.checkpoint
+        if self._loaded is not None and self._loaded[0] == checkpoint:
+            return self._loaded[1]
+        self._loaded = None
+        self._say("restoring", checkpoint.step)
+        try:
+            readable = self._source.fetch(checkpoint, on_piece=lambda: self._come_by(held))
+            self._load_variables(readable.prefix)
+        finally:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+        self._loaded = (checkpoint, readable)
+        return readable
+
+    def _come_by(self, held: _Held) -> None:
+        """Between two pieces of work."""
+        if self._stop():
+            raise StopRequestedError
+        held.renew_if_due(self._monotonic())
 
     def _give_damaged_up(self, checkpoint: CheckpointId, task: EvalTask) -> None:
-        self._recorder.damaged(checkpoint, task)
+        try:
+            self._recorder.damaged(checkpoint, task)
+        except ObjectNotFoundError:
+            logger.info("checkpoint %s was retired meanwhile", checkpoint)
+            return
         self._metrics.count_attempt(task.eval_set.name, outcome="skipped")
 
     def _say(self, phase: EvalPhase, step: int | None = None, **facts: int) -> None:
         self._health.beat(phase=phase, step=step, patience_seconds=_PATIENCE_SECONDS)
         self._metrics.set_phase(phase)
-        self._heartbeat.beat(phase, step, **facts)
+        now = self._monotonic()
+        if (
+            self._said is not None
+            and self._said[0] == phase
+            and now - self._said[1] < _BEAT_SECONDS
+        ):
+            return  # a store takes no more than about one write a second to the same object
+        self._said = (phase, now)
+        try:
+            self._heartbeat.beat(phase, step, **facts)
+        except StoreUnavailableError as error:
+            logger.warning("the heartbeat was not written: %s", error)
 
 
 class _Held:

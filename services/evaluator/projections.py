@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 from datetime import datetime
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import tensorflow as tf
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from services.events import EventFolder
 from tandem.checkpoints.bests import best_entry, write_best
 from tandem.checkpoints.ledger import EntryOutcome, LedgerEntry
-from tandem.checkpoints.names import CheckpointId, EvalSet, events_folder
+from tandem.checkpoints.names import CheckpointId, EvalSet
 from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.evaluation.coco_metrics import TAGS
 from tandem.telemetry.metrics import CocoMetric, EvaluatorMetrics
 
@@ -31,21 +31,28 @@ class Projections:
 
     Args:
         store: where results go.
-        run: its location, for TensorBoard.
+        events: TensorBoard's folder of the set.
         eval_set: the set.
         metrics: Prometheus metrics of this process.
+        surroundings: randomness.
     """
 
     def __init__(
-        self, store: ObjectStore, *, run: str, eval_set: EvalSet, metrics: EvaluatorMetrics
+        self,
+        store: ObjectStore,
+        events: EventFolder,
+        *,
+        eval_set: EvalSet,
+        metrics: EvaluatorMetrics,
+        surroundings: Surroundings = SYSTEM,
     ) -> None:
         self._store = store
+        self._surroundings = surroundings
+        self._events = events
         self._eval_set = eval_set
         self._metrics = metrics
-        self._folder = Path(run) / events_folder(eval_set.name)
-        self._written = _steps_in(self._folder)
+        self._written = events.steps(_ALWAYS_WRITTEN)  # so that a restart doubles no point
         self._best: LedgerEntry | None = None
-        self._writer: Any = None
 
     def update(self, entries: Collection[LedgerEntry], *, among: Collection[CheckpointId]) -> None:
         """Shows the entries that are not shown yet.
@@ -75,15 +82,13 @@ class Projections:
     def _write_events(self, entries: list[LedgerEntry]) -> None:
         if not entries:
             return
-        if self._writer is None:  # so that a run without scores has no empty event file
-            self._writer = tf.summary.create_file_writer(str(self._folder))
         for entry in entries:
-            with self._writer.as_default(step=entry.checkpoint.step):
+            with self._events.at(entry.checkpoint.step):
                 for tag, value in entry.metrics.items():
                     if value is not None:
                         tf.summary.scalar(tag, value)
             self._written.add(entry.checkpoint.step)
-        self._writer.flush()
+        self._events.flush()
 
     def _show_best(self, best: LedgerEntry | None) -> None:
         if best is None or best == self._best:
@@ -92,7 +97,7 @@ class Projections:
         self._metrics.show_best(
             self._eval_set.name, step=best.checkpoint.step, metrics=_by_short_name(best)
         )
-        write_best(self._store, best, metric=BEST_METRIC)
+        write_best(self._store, best, metric=BEST_METRIC, surroundings=self._surroundings)
 
 
 def _by_short_name(entry: LedgerEntry) -> dict[CocoMetric, float | None]:
@@ -101,14 +106,3 @@ def _by_short_name(entry: LedgerEntry) -> dict[CocoMetric, float | None]:
 
 def _seconds_since_1970(timestamp: str) -> float:
     return datetime.strptime(timestamp, "%Y-%m-%dT%H:%M:%S%z").timestamp()
-
-
-def _steps_in(folder: Path) -> set[int]:
-    """Steps that earlier processes wrote, so that a restart doubles no point."""
-    if not folder.is_dir():
-        return set()
-    events = EventAccumulator(str(folder), size_guidance={"tensors": 0})
-    events.Reload()
-    if _ALWAYS_WRITTEN not in events.Tags()["tensors"]:
-        return set()
-    return {event.step for event in events.Tensors(_ALWAYS_WRITTEN)}

@@ -5,16 +5,19 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from services.evaluator.sources import Readable, Source
 from tandem.checkpoints.commits import Commit
-from tandem.checkpoints.fetching import read_damage
 from tandem.checkpoints.ledger import EntryOutcome, LedgerEntry, record_entry
 from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.objects import ObjectStore
-from tandem.checkpoints.surroundings import SYSTEM
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.checkpoints.tries import MAX_TRIES, read_tries
-from tandem.evaluation.build import EvalTask
-from tandem.evaluation.scoring import Evaluation
+
+if TYPE_CHECKING:  # recording needs no TensorFlow
+    from tandem.evaluation.build import EvalTask
+    from tandem.evaluation.scoring import Evaluation
 
 logger = logging.getLogger(__name__)
 
@@ -24,13 +27,22 @@ class Recorder:
 
     Args:
         results: store of the ledger.
-        checkpoints: store that the checkpoints are in, most often the same.
+        source: of the checkpoints.
         name: the process, for people.
+        surroundings: wall clock, randomness.
     """
 
-    def __init__(self, results: ObjectStore, checkpoints: ObjectStore, *, name: str) -> None:
+    def __init__(
+        self,
+        results: ObjectStore,
+        source: Source,
+        *,
+        name: str,
+        surroundings: Surroundings = SYSTEM,
+    ) -> None:
         self._results = results
-        self._checkpoints = checkpoints
+        self._source = source
+        self._surroundings = surroundings
         self.name = name
 
     def scored(
@@ -38,7 +50,7 @@ class Recorder:
         checkpoint: CheckpointId,
         task: EvalTask,
         *,
-        commit: Commit,
+        readable: Readable,
         evaluation: Evaluation,
         seconds: float,
     ) -> bool:
@@ -57,9 +69,8 @@ class Recorder:
                 "metrics": evaluation.metrics_seconds,
                 "total": seconds,
             },
-            config_digest=commit.config_digest,
-            samples_seen=commit.samples_seen,
-            training_seconds=commit.training_seconds,
+            unverified=readable.unverified,
+            **_from_commit(readable.commit),
         )
         if not is_first:
             logger.warning("checkpoint %s was scored by another evaluator first", checkpoint)
@@ -95,8 +106,7 @@ class Recorder:
 
     def damaged(self, checkpoint: CheckpointId, task: EvalTask) -> None:
         """Records that the checkpoint's bytes are not those that were committed."""
-        damage = read_damage(self._checkpoints, checkpoint)
-        reason = f"damaged: {damage.file}: expected {damage.expected}, found {damage.found}"
+        reason = self._source.damage(checkpoint)
         self._record(checkpoint, task, EntryOutcome.FAILED, reasons=(reason,))
 
     def _record(
@@ -104,17 +114,27 @@ class Recorder:
     ) -> bool:
         entry = LedgerEntry.model_validate(
             {
-                "nonce": SYSTEM.nonce(),
+                "nonce": self._surroundings.nonce(),
                 "checkpoint": checkpoint,
                 "eval_set": task.eval_set.name,
                 "set_digest": task.eval_set.digest,
                 "outcome": outcome,
                 "recorded_by": self.name,
-                "recorded_at": SYSTEM.timestamp(),
+                "recorded_at": self._surroundings.timestamp(),
                 **facts,
             }
         )
-        return record_entry(self._results, entry)
+        return record_entry(self._results, entry, surroundings=self._surroundings)
+
+
+def _from_commit(commit: Commit | None) -> dict[str, object]:
+    if commit is None:
+        return {}
+    return {
+        "config_digest": commit.config_digest,
+        "samples_seen": commit.samples_seen,
+        "training_seconds": commit.training_seconds,
+    }
 
 
 def _finite(losses: Mapping[str, float]) -> dict[str, float | None]:

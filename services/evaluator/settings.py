@@ -20,6 +20,11 @@ class EvaluatorSettings(ProcessSettings):
         min_length=1,
         description="run folder to read checkpoints from (default: the run, where results go)",
     )
+    adopt: bool = Field(
+        default=False,
+        description="checkpoint_dir is a folder of the Object Detection API: evaluate what is in "
+        "it as it is, and write nothing there",
+    )
     name: str = Field(
         default="main",
         min_length=1,

@@ -15,10 +15,12 @@ A lease keeps the checkpoint from being retired and divides work: one per checkp
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tandem.checkpoints import names, writing
+from tandem.checkpoints.ledger import read_all
 from tandem.checkpoints.names import CheckpointId, EvalSet
 from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.records import CheckpointField, Record, encode
@@ -76,9 +78,23 @@ class Leases:
         *,
         holder: str,
         lease_seconds: float = 60.0,
+        ledger: ObjectStore | None = None,
+        is_open: Callable[[CheckpointId], bool] | None = None,
         surroundings: Surroundings = SYSTEM,
     ) -> None:
+        """Takes leases as one holder.
+
+        Args:
+            store: that leases are in.
+            holder: this process, for people.
+            lease_seconds: how long a lease that isn't renewed is respected.
+            ledger: store that the ledger is in, where it is another.
+            is_open: whether a checkpoint may be read; None looks for its commit and intent.
+            surroundings: clock, randomness.
+        """
         self._store = store
+        self._ledger = ledger or store
+        self._is_open = is_open or self._is_committed
         self._holder = holder
         self._lease_seconds = lease_seconds
         self._surroundings = surroundings
@@ -141,30 +157,46 @@ class Leases:
         now = self._surroundings.monotonic()
         name = names.lease_name(checkpoint, purpose)
         try:
-            stat = writing.replace(self._store, name, encode(record), generation=generation)
+            stat = writing.replace(
+                self._store,
+                name,
+                encode(record),
+                generation=generation,
+                surroundings=self._surroundings,
+            )
         except GenerationMismatchError:
             return None
         return Lease(checkpoint, purpose, eval_set, stat.generation, now)
 
     def _is_worth_reading(self, lease: Lease) -> bool:
-        def of(suffix: str) -> str:
-            return names.checkpoint_object(lease.checkpoint, suffix)
-
-        listed = self._store.list(of("."))
-        if of(names.COMMIT_SUFFIX) not in listed or of(names.INTENT_SUFFIX) in listed:
+        if not self._is_open(lease.checkpoint):
             return False
         if lease.eval_set is None:
             return True
         entry = names.entry_name(lease.checkpoint, lease.eval_set)
-        return entry not in self._store.list(entry)
+        return entry not in self._ledger.list(entry)
+
+    def _is_committed(self, checkpoint: CheckpointId) -> bool:
+        def of(suffix: str) -> str:
+            return names.checkpoint_object(checkpoint, suffix)
+
+        listed = self._store.list(of("."))
+        return of(names.COMMIT_SUFFIX) in listed and of(names.INTENT_SUFFIX) not in listed
 
 
 @dataclass(frozen=True)
 class LeaseSighting:
-    """What an observer knows of a lease; no object is not live."""
+    """What an observer knows of a lease; no object is not live.
+
+    Attributes:
+        generation: of the lease's object, if there is one.
+        is_live: whether it is there, and not stale.
+        is_open: whether it is live only because this observer hasn't watched for long enough.
+    """
 
     generation: str | None
     is_live: bool
+    is_open: bool = False
 
 
 class LeaseWatch:
@@ -183,30 +215,34 @@ class LeaseWatch:
         if seen.generation is None:
             self._watch.forget(name)
             return LeaseSighting(None, is_live=False)
-        return LeaseSighting(seen.generation, is_live=seen.unchanged_seconds < self._lease_seconds)
+        is_live = seen.unchanged_seconds < self._lease_seconds
+        return LeaseSighting(
+            seen.generation, is_live=is_live, is_open=is_live and not seen.has_changed
+        )
+
+    def look_at_all(self) -> dict[str, LeaseSighting]:
+        """Looks at every lease there is."""
+        return {n: self.look(n) for n in self._store.list(names.LEASES) if names.parse_lease(n)}
 
     def live_checkpoints(self) -> frozenset[CheckpointId]:
         """The checkpoints that some live lease is on."""
-        found = set()
-        for name in self._store.list(names.LEASES):
-            checkpoint = names.parse_lease(name)
-            if checkpoint is not None and self.look(name).is_live:
-                found.add(checkpoint)
-        return frozenset(found)
+        live = (name for name, sighting in self.look_at_all().items() if sighting.is_live)
+        return frozenset(c for name in live if (c := names.parse_lease(name)))
 
     def clear(self, checkpoint: CheckpointId) -> bool:
         """Removes a checkpoint's stale leases; False when a live one is there.
 
         Removing them by generation makes sure that none came back to life since it was looked at.
         """
-        is_clear = True
-        for name in self._store.list(names.leases_of(checkpoint)):
-            sighting = self.look(name)
-            if sighting.is_live:
-                is_clear = False
-            elif sighting.generation is not None:
-                is_clear &= self._remove(name, sighting.generation)
-        return is_clear
+        cleared = [self.remove_stale(n) for n in self._store.list(names.leases_of(checkpoint))]
+        return all(cleared)
+
+    def remove_stale(self, name: str) -> bool:
+        """Removes a lease unless it is live; whether it is gone."""
+        sighting = self.look(name)
+        if sighting.is_live:
+            return False
+        return sighting.generation is None or self._remove(name, sighting.generation)
 
     def _remove(self, name: str, generation: str) -> bool:
         try:
@@ -216,3 +252,9 @@ class LeaseWatch:
         except GenerationMismatchError:
             return False
         return True
+
+
+def read_leases(store: ObjectStore, prefix: str = names.LEASES) -> dict[str, LeaseRecord]:
+    """The leases by name; one that is damaged or gone is left out, with a log line."""
+    found = [name for name in store.list(prefix) if names.parse_lease(name)]
+    return read_all(store, found, LeaseRecord)

@@ -14,7 +14,7 @@ import json
 import logging
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -60,6 +60,7 @@ class LedgerEntry(Record):
         config_digest: configuration of the checkpoint's training, from its commit.
         samples_seen: from the checkpoint's commit.
         training_seconds: from the checkpoint's commit.
+        unverified: what could not be checked of a checkpoint that has no commit.
         recorded_by: the process.
         recorded_at: wall clock, for people.
     """
@@ -78,6 +79,7 @@ class LedgerEntry(Record):
     config_digest: str = ""
     samples_seen: int | None = None
     training_seconds: float | None = None
+    unverified: tuple[str, ...] = ()
     recorded_by: str
     recorded_at: str
 
@@ -101,21 +103,42 @@ def record_entry(
     return True
 
 
+class LedgerView(NamedTuple):
+    """An evaluation set's ledger: its entries by checkpoint, and which checkpoints have one.
+
+    A damaged entry stands, although nobody can read it: its checkpoint counts as recorded.
+    """
+
+    entries: tuple[LedgerEntry, ...]
+    recorded: frozenset[CheckpointId]
+
+
 class LedgerReader:
     """Reads the ledger again and again, each entry only once."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        self._entries: dict[str, LedgerEntry] = {}
+        self._entries: dict[str, LedgerEntry | None] = {}
+
+    def look(self, eval_set: EvalSet) -> LedgerView:
+        """An evaluation set's ledger as it is now, from one listing."""
+        listed = self._store.list(names.entries_of(eval_set.name))
+        wanted = {
+            name: parsed.checkpoint
+            for name in listed
+            if (parsed := names.parse_entry(name)) and _is_entry(name, digest=eval_set.digest)
+        }
+        new = [name for name in wanted if name not in self._entries]
+        found = read_all(self._store, new, LedgerEntry)
+        self._entries |= {name: found.get(name) for name in new}
+        entries = [entry for name in wanted if (entry := self._entries[name])]
+        return LedgerView(
+            tuple(sorted(entries, key=lambda entry: entry.checkpoint)), frozenset(wanted.values())
+        )
 
     def read(self, eval_set: EvalSet) -> tuple[LedgerEntry, ...]:
         """An evaluation set's entries by checkpoint; a damaged one is left out, with a log line."""
-        listed = self._store.list(names.entries_of(eval_set.name))
-        wanted = [name for name in listed if _is_entry(name, digest=eval_set.digest)]
-        new = [name for name in wanted if name not in self._entries]
-        self._entries |= read_all(self._store, new, LedgerEntry)
-        found = [self._entries[name] for name in wanted if name in self._entries]
-        return tuple(sorted(found, key=lambda entry: entry.checkpoint))
+        return self.look(eval_set).entries
 
 
 def read_entry(
@@ -133,6 +156,11 @@ def recorded_checkpoints(store: ObjectStore, eval_set: EvalSet) -> frozenset[Che
     return frozenset(
         e.checkpoint for e in parsed if e and e.try_number is None and e.digest == eval_set.digest
     )
+
+
+def ledger_sets(store: ObjectStore) -> tuple[EvalSet, ...]:
+    """The evaluation sets that have entries; a damaged entry doesn't tell."""
+    return tuple(sorted({EvalSet(e.eval_set, e.set_digest) for e in read_ledger(store)}))
 
 
 def read_entries(store: ObjectStore, eval_set: EvalSet) -> tuple[LedgerEntry, ...]:

@@ -8,14 +8,15 @@ this map says: TensorFlow's object graph leaves out layers that Keras 3 keeps in
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import tensorflow as tf
 
-from tandem.errors import ConfigError
+from tandem.errors import ConfigError, StoreError, StoreUnavailableError
 from tandem.training.optimizers import MovingAverages, Optimizer
+from tandem.training.tensor_bundles import OBJECT_GRAPH
 
 logger = logging.getLogger(__name__)
 
@@ -59,13 +60,28 @@ class TrainingState:
 
 def save_tensors(tensors: Mapping[str, tf.Variable], prefix: Path) -> None:
     """Writes ``prefix.index`` and ``prefix.data-00000-of-00001``, TensorFlow's V2 format."""
-    prefix.parent.mkdir(parents=True, exist_ok=True)
-    tf.raw_ops.SaveV2(
-        prefix=str(prefix),
-        tensor_names=list(tensors),
-        shape_and_slices=[""] * len(tensors),
-        tensors=[variable.read_value() for variable in tensors.values()],
-    )
+    write_tensors(list(tensors), [variable.read_value() for variable in tensors.values()], prefix)
+
+
+def write_tensors(names: Sequence[str], values: Sequence[tf.Tensor], prefix: Path) -> None:
+    """Like `save_tensors`, with values.
+
+    Raises:
+        StoreUnavailableError: there is no room for the files; there may be later.
+        StoreError: they can't be written.
+    """
+    try:
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        tf.raw_ops.SaveV2(
+            prefix=str(prefix),
+            tensor_names=list(names),
+            shape_and_slices=[""] * len(names),
+            tensors=list(values),
+        )
+    except tf.errors.ResourceExhaustedError as error:
+        raise StoreUnavailableError(f"no room for checkpoint files: {error.message}") from error
+    except tf.errors.OpError as error:
+        raise StoreError(f"checkpoint files can't be written: {error.message}") from error
 
 
 def load_tensors(tensors: Mapping[str, tf.Variable], prefix: str | Path) -> None:
@@ -73,10 +89,15 @@ def load_tensors(tensors: Mapping[str, tf.Variable], prefix: str | Path) -> None
 
     Raises:
         ConfigError: a variable is missing or has another shape: the config describes another
-            model than the one that was saved.
+            model than the one that was saved; or the checkpoint is object-based.
     """
     reader = tf.train.load_checkpoint(str(prefix))
     saved = reader.get_variable_to_shape_map()
+    if OBJECT_GRAPH in saved:
+        raise ConfigError(
+            f"checkpoint {prefix} is object-based, as tf.train.Checkpoint writes them; this "
+            "version reads checkpoints by the names of their variables, as TF1 and Tandem write them"
+        )
     problems = [
         f"{name}: config says {variable.shape.as_list()}, checkpoint has {saved.get(name, 'none')}"
         for name, variable in tensors.items()

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from tandem.errors import FineTuneError
 
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TensorBundle:
     @property
     def is_object_based(self) -> bool:
         """Written by ``tf.train.Checkpoint``: keys are paths of an object graph, not names."""
-        return _OBJECT_GRAPH in self.shapes
+        return OBJECT_GRAPH in self.shapes
 
     def read(self, name: str) -> np.ndarray:
         """One tensor's values.

@@ -10,16 +10,20 @@ from prometheus_client import CollectorRegistry
 from services.evaluator.loop import Evaluator
 from services.evaluator.projections import Projections
 from services.evaluator.recording import Recorder
+from services.evaluator.sources import AdoptedSource, RunSource
 from services.evaluator.watch import Ending
+from services.events import EventFolder
 from services.signals import StopRequest, StopRequestedError
+from tandem.checkpoints.adopted import UNVERIFIED
 from tandem.checkpoints.attempts import Outcome, end_attempt
 from tandem.checkpoints.claims import claim_attempt
 from tandem.checkpoints.commits import commit_checkpoint
 from tandem.checkpoints.heartbeats import Heartbeat
 from tandem.checkpoints.leases import Leases
 from tandem.checkpoints.ledger import EntryOutcome, read_ledger
-from tandem.checkpoints.names import CheckpointId, EvalSet
+from tandem.checkpoints.names import CheckpointId, EvalSet, events_folder
 from tandem.checkpoints.opening import open_store
+from tandem.checkpoints.surroundings import Surroundings
 from tandem.checkpoints.tries import read_tries
 from tandem.errors import ConfigError
 from tandem.evaluation.build import EvalTask
@@ -27,7 +31,8 @@ from tandem.evaluation.coco_metrics import TAGS, CocoMetrics
 from tandem.evaluation.scoring import Evaluation
 from tandem.telemetry.health import Health
 from tandem.telemetry.metrics import EvaluatorMetrics
-from tandem.training.states import save_tensors
+from tandem.training.states import load_tensors, save_tensors
+from tests.checkpoints.hooked_store import HookedStore
 
 DAY, NIGHT = EvalSet("day", "d1"), EvalSet("night", "d2")
 
@@ -80,6 +85,8 @@ class Scene:
         self.weight = tf.Variable([0.0])
         self.registry = CollectorRegistry()
         self.stop = StopRequest()
+        self.surroundings = Surroundings(monotonic=itertools.count().__next__)
+        self.use(self.store)
         self.attempt = claim_attempt(
             self.store,
             owner="o",
@@ -88,6 +95,18 @@ class Scene:
             config_text="",
             config_digest="c",
             config_diff=lambda before: (),
+        )
+
+    def use(self, store):
+        """Lets evaluators work through this client of the store."""
+        self.store = store
+        self.source = RunSource(
+            store,
+            results=store,
+            reader="tester",
+            scratch=self.folder / "scratch",
+            lease_seconds=1000.0,
+            surroundings=self.surroundings,
         )
 
     def commit(self, step, value):
@@ -112,15 +131,20 @@ class Scene:
             EvalTask(s, scorer, include_categories=False) for s, scorer in scorers.items()
         )
         return Evaluator(
-            checkpoints=self.store,
+            source=self.source,
             results=self.store,
-            tensors={"w": self.weight},
+            load=lambda prefix: load_tensors({"w": self.weight}, prefix),
             tasks=tasks,
             projections={
-                s.name: Projections(self.store, run=str(self.run), eval_set=s, metrics=metrics)
+                s.name: Projections(
+                    self.store,
+                    EventFolder(self.store, events_folder(s.name), scratch=self.folder),
+                    eval_set=s,
+                    metrics=metrics,
+                )
                 for s in scorers
             },
-            recorder=Recorder(self.store, self.store, name="tester"),
+            recorder=Recorder(self.store, self.source, name="tester"),
             heartbeat=Heartbeat(self.store, "evaluator-main"),
             metrics=metrics,
             health=Health(patience_seconds=60),
@@ -128,7 +152,7 @@ class Scene:
             scratch=self.folder / "scratch",
             lease_seconds=1000.0,
             stop=self.stop,
-            monotonic=itertools.count().__next__,
+            surroundings=self.surroundings,
         )
 
     def watch(self, scorers, *, wait_interval=1e9, **more):
@@ -243,6 +267,64 @@ def test_a_loss_that_is_not_finite_is_absent_and_the_metrics_count(scene):
     assert metrics[TAGS["ap"]] == pytest.approx(0.4)
 
 
+def adopted_folder(scene, *, steps):
+    """A `model_dir` as TF1's Saver leaves it."""
+    folder = scene.folder / "model_dir"
+    for step, value in steps.items():
+        save_tensors({"w": tf.Variable([value])}, folder / f"model.ckpt-{step}")
+        (folder / f"model.ckpt-{step}.meta").write_bytes(b"graph")
+    return folder
+
+
+def adopt(scene, folder):
+    scene.source = AdoptedSource(
+        open_store(str(folder)),
+        results=scene.store,
+        reader="tester",
+        scratch=scene.folder / "scratch",
+        lease_seconds=1000.0,
+    )
+
+
+def test_an_adopted_folder_is_scored_and_says_what_nobody_verified(scene):
+    folder = adopted_folder(scene, steps={0: 0.1, 400: 0.3, 1000: 0.2})
+    before = sorted(folder.iterdir())
+    adopt(scene, folder)
+    assert scene.watch({DAY: Scorer(scene.weight)}, wait_interval=20) is Ending.TIMED_OUT
+    entries = scene.entries()
+    assert {step: entry.metrics[TAGS["ap"]] for (_, step), entry in entries.items()} == {
+        step: pytest.approx(value) for step, value in ((0, 0.1), (400, 0.3), (1000, 0.2))
+    }
+    assert entries["day", 400].unverified == UNVERIFIED
+    assert entries["day", 400].config_digest == ""
+    assert sorted(folder.iterdir()) == before
+    assert not scene.store.list("leases/")
+
+
+def test_a_damaged_checkpoint_of_an_adopted_folder_fails_and_the_others_are_scored(scene):
+    folder = adopted_folder(scene, steps={1: 0.1, 2: 0.2})
+    (folder / "model.ckpt-2.data-00000-of-00001").write_bytes(b"")
+    adopt(scene, folder)
+    scene.watch({DAY: Scorer(scene.weight)}, wait_interval=20)
+    entries = scene.entries()
+    assert entries["day", 1].outcome is EntryOutcome.SCORED
+    assert entries["day", 2].outcome is EntryOutcome.FAILED
+
+
+def test_the_weights_are_brought_and_restored_once_for_all_sets(scene):
+    scene.commit(1, 0.1)
+    scene.commit(2, 0.2)
+    scene.end(Outcome.FINISHED)
+    fetched = []
+    fetch = scene.source.fetch
+    scene.source.fetch = lambda c, *, on_piece: (
+        fetched.append(c.step) or fetch(c, on_piece=on_piece)
+    )
+    scene.watch({DAY: Scorer(scene.weight), NIGHT: Scorer(scene.weight)})
+    assert fetched == [1, 2]
+    assert len(scene.entries()) == 4
+
+
 def test_newest_first_begins_with_the_newest(scene):
     for step in (1, 2, 3):
         scene.commit(step, 0.1 * step)
@@ -264,6 +346,25 @@ def test_a_silent_trainer_ends_the_watch_by_the_wait_interval(scene):
     scene.commit(1, 0.4)
     assert scene.watch({DAY: Scorer(scene.weight)}, wait_interval=20) is Ending.TIMED_OUT
     assert len(scene.entries()) == 1
+
+
+def test_an_idle_look_is_two_listings_a_heartbeat_read_and_one_written(scene):
+    scene.commit(1, 0.4)
+    scene.watch({DAY: Scorer(scene.weight), NIGHT: Scorer(scene.weight)}, wait_interval=20)
+    calls = []
+    scene.registry = CollectorRegistry()
+    scene.use(HookedStore(scene.store, before=lambda *call: calls.append(call)))
+    scene.stop = StopAfterWaits(3)
+    looks = []
+    wait = scene.stop.wait
+    scene.stop.wait = lambda seconds: looks.append(len(calls)) or wait(seconds)
+    scene.watch({DAY: Scorer(scene.weight), NIGHT: Scorer(scene.weight)})
+    assert calls[looks[1] : looks[2]] == [
+        ("list", "attempts/"),
+        ("list", "checkpoints/"),
+        ("get", "heartbeats/trainer.json"),
+        ("replace", "heartbeats/evaluator-main.json"),
+    ]
 
 
 def test_another_evaluators_lease_is_left_alone(scene):

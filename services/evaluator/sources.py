@@ -1,0 +1,210 @@
+"""Where an evaluator's checkpoints come from: a run of ours, or another program's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from tandem.checkpoints.adopted import UNVERIFIED, AdoptedCheckpoint, adopted_checkpoints
+from tandem.checkpoints.commits import Commit
+from tandem.checkpoints.fetching import fetch_checkpoint, read_damage
+from tandem.checkpoints.heartbeats import TRAINER, HeartbeatWatcher
+from tandem.checkpoints.leases import Leases
+from tandem.checkpoints.lines import Line, LineReader
+from tandem.checkpoints.names import CheckpointId
+from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings
+from tandem.errors import ObjectNotFoundError, StoreError, StoreUnavailableError
+
+
+class Readable(NamedTuple):
+    """A checkpoint on this machine.
+
+    Attributes:
+        prefix: what TensorFlow's readers take.
+        commit: what it was committed with; None when nobody did.
+        unverified: what could not be checked of it.
+    """
+
+    prefix: Path
+    commit: Commit | None
+    unverified: tuple[str, ...]
+
+
+class Source(Protocol):
+    """What the evaluator's loop asks of a place that checkpoints are in."""
+
+    @property
+    def location(self) -> str:
+        """For messages."""
+
+    @property
+    def leases(self) -> Leases:
+        """Claims on its checkpoints."""
+
+    def look(self) -> Line:
+        """The checkpoints that are there now."""
+
+    def trainer_silence(self) -> float | None:
+        """Seconds since the trainer last showed life; None when it never has."""
+
+    def fetch(self, checkpoint: CheckpointId, *, on_piece: Callable[[], None]) -> Readable:
+        """Brings a checkpoint to this machine.
+
+        Raises:
+            ObjectNotFoundError: it is gone.
+            CheckpointDamagedError: its bytes are not those that were committed.
+        """
+
+    def damage(self, checkpoint: CheckpointId) -> str:
+        """Why a checkpoint is in quarantine; ObjectNotFoundError when it isn't, or is gone."""
+
+
+class RunSource:
+    """A run: every byte is verified, and a lease keeps what is read.
+
+    Args:
+        store: the run's.
+        results: store of the ledger, most often the same.
+        reader: this process.
+        scratch: folder for what has to be fetched.
+        lease_seconds: silence after which another process counts as gone.
+        surroundings: clock, sleep, randomness.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        results: ObjectStore,
+        reader: str,
+        scratch: Path,
+        lease_seconds: float,
+        surroundings: Surroundings = SYSTEM,
+    ) -> None:
+        self._store = store
+        self._reader = reader
+        self._scratch = scratch
+        self._surroundings = surroundings
+        self._lines = LineReader(store)
+        self._trainer = HeartbeatWatcher(
+            store, TRAINER, stale_seconds=lease_seconds, surroundings=surroundings
+        )
+        self.leases = Leases(
+            store,
+            holder=reader,
+            lease_seconds=lease_seconds,
+            ledger=results,
+            surroundings=surroundings,
+        )
+
+    @property
+    def location(self) -> str:
+        """The run folder."""
+        return self._store.location
+
+    def look(self) -> Line:
+        """The run's line."""
+        return self._lines.read()
+
+    def trainer_silence(self) -> float | None:
+        """On this process's own clock."""
+        view = self._trainer.look()
+        return view.unchanged_seconds if view.heartbeat is not None else None
+
+    def fetch(self, checkpoint: CheckpointId, *, on_piece: Callable[[], None]) -> Readable:
+        """Verifies every byte; puts a damaged checkpoint into quarantine."""
+        fetched = fetch_checkpoint(
+            self._store,
+            checkpoint,
+            self._scratch,
+            reader=self._reader,
+            on_piece=on_piece,
+            surroundings=self._surroundings,
+        )
+        return Readable(fetched.prefix, fetched.commit, ())
+
+    def damage(self, checkpoint: CheckpointId) -> str:
+        """From the quarantine's record."""
+        try:
+            damage = read_damage(self._store, checkpoint)
+        except (ObjectNotFoundError, StoreUnavailableError):
+            raise
+        except StoreError as error:  # the quarantine stands even so
+            return f"damaged, and so is the record of what is damaged: {error}"
+        return f"damaged: {damage.file}: expected {damage.expected}, found {damage.found}"
+
+
+class AdoptedSource:
+    """A folder of the Object Detection API, to which nothing is written.
+
+    Args:
+        store: the folder.
+        results: store of the ledger; the leases, which only divide work here, are there too.
+        reader: this process.
+        scratch: folder for what has to be fetched.
+        lease_seconds: silence after which another evaluator counts as gone.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        results: ObjectStore,
+        reader: str,
+        scratch: Path,
+        lease_seconds: float,
+    ) -> None:
+        self._store = store
+        self._scratch = scratch
+        self._found: Mapping[CheckpointId, AdoptedCheckpoint] = {}
+        self.leases = Leases(
+            results,
+            holder=reader,
+            lease_seconds=lease_seconds,
+            is_open=lambda checkpoint: checkpoint in self.look().checkpoints,
+        )
+
+    @property
+    def location(self) -> str:
+        """The folder."""
+        return self._store.location
+
+    def look(self) -> Line:
+        """The whole checkpoints in the folder, as a line of no attempt."""
+        self._found = adopted_checkpoints(self._store.list(""))
+        return Line(
+            attempts=(),
+            ends={},
+            head=None,
+            checkpoints=tuple(self._found),
+            void=(),
+            retiring=frozenset(),
+            damaged=frozenset(),
+            uncommitted=frozenset(),
+        )
+
+    def trainer_silence(self) -> float | None:
+        """Other programs leave no heartbeat."""
+        return None
+
+    def fetch(self, checkpoint: CheckpointId, *, on_piece: Callable[[], None]) -> Readable:
+        """Brings the files here as they are."""
+        adopted = self._found.get(checkpoint)
+        if adopted is None:
+            raise ObjectNotFoundError(f"checkpoint {checkpoint} of {self.location} is gone")
+        here = self._store.local_path(adopted.prefix)
+        return Readable(here or self._download(adopted, on_piece), None, UNVERIFIED)
+
+    def damage(self, checkpoint: CheckpointId) -> str:
+        """Nothing is ever put into quarantine here."""
+        raise ObjectNotFoundError(f"checkpoint {checkpoint} of {self.location} has no quarantine")
+
+    def _download(self, adopted: AdoptedCheckpoint, on_piece: Callable[[], None]) -> Path:
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        for name in adopted.files:
+            target = self._scratch / name
+            target.unlink(missing_ok=True)  # of an earlier fetch that was interrupted
+            self._store.download(name, target, on_piece=on_piece)
+        return self._scratch / adopted.prefix

@@ -1,0 +1,103 @@
+"""TensorBoard's event files in a local run folder and in a bucket."""
+
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from services import events as module
+from services.events import EventFolder
+from tandem.checkpoints.local import LocalStore
+from tandem.errors import StoreUnavailableError
+from tests.checkpoints.hooked_store import HookedStore, once
+from tests.checkpoints.memory_store import MemoryStore
+
+TAG = "Loss/total_loss"
+
+
+def write(folder, steps):
+    for step in steps:
+        with folder.at(step):
+            tf.summary.scalar(TAG, float(step))
+
+
+def points_in(store, name, folder):
+    """What TensorBoard reads from the store's objects."""
+    for found in store.list(f"{name}/"):
+        target = folder / found.rpartition("/")[2]
+        target.parent.mkdir(exist_ok=True)
+        target.unlink(missing_ok=True)
+        store.download(found, target)
+    events = EventAccumulator(str(folder), size_guidance={"tensors": 0})
+    events.Reload()
+    return [event.step for event in events.Tensors(TAG)]
+
+
+def test_a_local_run_has_its_events_in_place(tmp_path):
+    store = LocalStore(tmp_path / "run")
+    with EventFolder(store, "train", scratch=tmp_path / "scratch") as folder:
+        write(folder, [1, 2])
+        folder.flush()
+        assert folder.steps(TAG) == {1, 2}
+    assert len(list((tmp_path / "run" / "train").iterdir())) == 1
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_a_folder_without_points_has_no_file(tmp_path):
+    store = MemoryStore()
+    with EventFolder(store, "eval", scratch=tmp_path) as folder:
+        folder.flush()
+        assert folder.steps(TAG) == set()
+    assert store.list("") == []
+
+
+def test_events_of_a_bucket_are_uploaded_at_each_flush_and_known_to_the_next_process(tmp_path):
+    store = MemoryStore()
+    with EventFolder(store, "eval_day", scratch=tmp_path / "a") as folder:
+        write(folder, [1])
+        folder.flush()
+        assert points_in(store, "eval_day", tmp_path / "seen") == [1]
+        write(folder, [2])
+        folder.flush()
+        assert points_in(store, "eval_day", tmp_path / "seen") == [1, 2]
+        write(folder, [3])
+    assert len(store.list("eval_day/events.out.tfevents.")) == 1
+    with EventFolder(store, "eval_day", scratch=tmp_path / "b") as folder:
+        assert folder.steps(TAG) == {1, 2, 3}
+        write(folder, [4])
+    assert points_in(store, "eval_day", tmp_path / "seen") == [1, 2, 3, 4]
+
+
+def test_a_thread_uploads_for_a_loop_that_may_not_wait(tmp_path):
+    store = MemoryStore()
+    with EventFolder(store, "train", scratch=tmp_path / "a", upload_seconds=3600.0) as folder:
+        write(folder, [1, 2])
+        folder.flush()
+        assert store.list("") == []
+    assert points_in(store, "train", tmp_path / "seen") == [1, 2]
+
+
+def test_a_new_file_is_begun_once_one_is_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_ROTATE_BYTES", 200)
+    store = MemoryStore()
+    with EventFolder(store, "train", scratch=tmp_path / "a") as folder:
+        for step in range(10):
+            write(folder, [step])
+            folder.flush()
+    assert len(store.list("train/")) > 2
+    assert points_in(store, "train", tmp_path / "seen") == list(range(10))
+
+
+def test_what_could_not_be_uploaded_goes_with_the_next(tmp_path):
+    memory = MemoryStore()
+
+    def fail():
+        raise StoreUnavailableError("503")
+
+    broken = once("replace", "train/", fail)
+    store = HookedStore(memory, after=broken)
+    with EventFolder(store, "train", scratch=tmp_path / "a") as folder:
+        write(folder, [1])
+        folder.flush()
+        assert broken.state["done"]
+        write(folder, [2])
+        folder.flush()
+    assert points_in(memory, "train", tmp_path / "seen") == [1, 2]
