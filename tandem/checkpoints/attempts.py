@@ -8,10 +8,14 @@ A killed attempt has no end. Which attempts and checkpoints count is decided in
 from __future__ import annotations
 
 from enum import Enum
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import PlainSerializer
 
 from tandem.checkpoints import names, writing
+from tandem.checkpoints.names import EvalSet
 from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.policies import RetentionPolicy
 from tandem.checkpoints.records import CheckpointField, Record, encode
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import AttemptSupersededError
@@ -28,6 +32,12 @@ class Outcome(str, Enum):
         return self.value
 
 
+EvalSetField = Annotated[
+    EvalSet, PlainSerializer(lambda eval_set: eval_set._asdict(), return_type=dict[str, str])
+]
+"""An `EvalSet` that is written as `{"name": "val", "digest": "4b6f..."}`."""
+
+
 class Attempt(Record):
     """A claimed attempt.
 
@@ -41,6 +51,8 @@ class Attempt(Record):
         config_text: that configuration.
         config_diff: what is different from the attempt before, a line per field.
         claimed_at: wall clock, for people.
+        retention: how much is kept.
+        eval_sets: what each checkpoint is evaluated on.
     """
 
     kind: ClassVar[str] = "attempt"
@@ -53,6 +65,8 @@ class Attempt(Record):
     config_text: str
     config_diff: tuple[str, ...]
     claimed_at: str
+    retention: RetentionPolicy = RetentionPolicy()
+    eval_sets: tuple[EvalSetField, ...] = ()
 
 
 class AttemptEnd(Record):

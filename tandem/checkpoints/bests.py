@@ -10,6 +10,7 @@ from tandem.checkpoints import names, writing
 from tandem.checkpoints.ledger import EntryOutcome, LedgerEntry
 from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.policies import lower_is_better
 from tandem.checkpoints.records import CheckpointField, Record, encode
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import GenerationMismatchError
@@ -28,28 +29,33 @@ class Best(Record):
     checkpoint: CheckpointField
 
 
-def best_entry(
-    entries: Iterable[LedgerEntry], *, metric: str, among: Collection[CheckpointId]
-) -> LedgerEntry | None:
-    """The scored entry of the highest metric, the earliest of equals.
+def best_entries(
+    entries: Iterable[LedgerEntry], *, metric: str, among: Collection[CheckpointId], count: int = 1
+) -> tuple[LedgerEntry, ...]:
+    """The scored entries of the best values, the best first, and of equals the earliest.
 
     Args:
         entries: of one evaluation set.
-        metric: name of the metric; an entry without a value for it is never the best.
+        metric: name of the metric; an entry without a value for it is never among the best.
         among: the checkpoints that count, i.e. those of the line.
+        count: how many at most.
     """
+    sign = 1.0 if lower_is_better(metric) else -1.0
     scored = [
-        entry
+        (sign * value, entry.checkpoint, entry)
         for entry in entries
         if entry.outcome is EntryOutcome.SCORED
-        and entry.metrics.get(metric) is not None
+        and (value := entry.metrics.get(metric)) is not None
         and entry.checkpoint in among
     ]
-    return max(
-        sorted(scored, key=lambda entry: entry.checkpoint),
-        key=lambda entry: entry.metrics[metric] or 0.0,
-        default=None,
-    )
+    return tuple(entry for *_, entry in sorted(scored, key=lambda found: found[:2])[:count])
+
+
+def best_entry(
+    entries: Iterable[LedgerEntry], *, metric: str, among: Collection[CheckpointId]
+) -> LedgerEntry | None:
+    """The scored entry of the best value, the earliest of equals; see `best_entries`."""
+    return next(iter(best_entries(entries, metric=metric, among=among)), None)
 
 
 def write_best(
@@ -71,6 +77,6 @@ def write_best(
     )
     try:
         generation = standing.stat.generation if standing else None
-        writing.replace(store, name, encode(best), generation=generation)
+        writing.replace(store, name, encode(best), generation=generation, surroundings=surroundings)
     except GenerationMismatchError:
         _logger.info("another process has just written %s", name)

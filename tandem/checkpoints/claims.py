@@ -20,7 +20,9 @@ from tandem.checkpoints import names, writing
 from tandem.checkpoints.attempts import Attempt
 from tandem.checkpoints.heartbeats import TRAINER, HeartbeatWatcher
 from tandem.checkpoints.lines import Line, LineReader
+from tandem.checkpoints.names import EvalSet
 from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.policies import RetentionPolicy
 from tandem.checkpoints.records import decode, encode
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import AttemptSupersededError, ObjectExistsError, RunConflictError
@@ -42,6 +44,8 @@ def claim_attempt(
     config_text: str,
     config_digest: str,
     config_diff: Callable[[str], Sequence[str]],
+    retention: RetentionPolicy | None = None,
+    eval_sets: Sequence[EvalSet] = (),
     takeover: bool = False,
     lease_seconds: float = 60.0,
     on_wait: Callable[[str], None] = _log,
@@ -57,6 +61,8 @@ def claim_attempt(
         config_text: the effective configuration.
         config_digest: its digest.
         config_diff: from the configuration of the attempt before to the lines that differ.
+        retention: how much this attempt keeps.
+        eval_sets: what its checkpoints are evaluated on.
         takeover: don't wait for another owner's attempt, nor give way to it.
         lease_seconds: how long another owner's trainer must be silent.
         on_wait: is told, once, when that takes time.
@@ -66,7 +72,10 @@ def claim_attempt(
         RunConflictError: another owner's trainer lives.
         AttemptSupersededError: another process of the same owner was faster.
     """
-    claimant = _Claimant(owner, holder, image, config_text, config_digest, config_diff)
+    claimant = _Claimant(
+        owner, holder, image, config_text, config_digest, config_diff,
+        retention or RetentionPolicy(), tuple(eval_sets),
+    )  # fmt: skip
     reader = LineReader(store)
     line = _wait_for_turn(
         store, reader, owner, takeover=takeover, lease_seconds=lease_seconds, on_wait=on_wait,
@@ -92,6 +101,8 @@ class _Claimant(NamedTuple):
     config_text: str
     config_digest: str
     config_diff: Callable[[str], Sequence[str]]
+    retention: RetentionPolicy
+    eval_sets: tuple[EvalSet, ...]
 
     def next_attempt(self, line: Line, *, surroundings: Surroundings) -> Attempt:
         before = line.newest_attempt
@@ -106,6 +117,8 @@ class _Claimant(NamedTuple):
             config_text=self.config_text,
             config_diff=tuple(self.config_diff(before.config_text)) if before else (),
             claimed_at=surroundings.timestamp(),
+            retention=self.retention,
+            eval_sets=self.eval_sets,
         )
 
 

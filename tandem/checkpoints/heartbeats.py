@@ -93,7 +93,13 @@ class Heartbeat:
         return True
 
     def _put(self, data: bytes) -> None:
-        stat = writing.replace(self._store, self._name, data, generation=self._generation)
+        stat = writing.replace(
+            self._store,
+            self._name,
+            data,
+            generation=self._generation,
+            surroundings=self._surroundings,
+        )
         self._generation = stat.generation
 
     def _is_newer(self, data: bytes) -> bool:

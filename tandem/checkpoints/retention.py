@@ -1,39 +1,35 @@
 """Which checkpoints are kept: pure functions of what is known.
 
-Held are the newest (damaged or not: it makes its attempt the head of the line), the `max_to_keep`
-newest sound ones (at least one), the best of each evaluation set, those with a live lease, and of
-those not yet evaluated the `max_unevaluated` newest. The rest is to be retired.
+Held are the newest (damaged or not: it makes its attempt the head of the line), what each part of
+the policy keeps of the readable ones, and those that are pinned or have a live lease. The rest is
+to be retired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
+from tandem.checkpoints.bests import best_entries
+from tandem.checkpoints.ledger import LedgerView
 from tandem.checkpoints.lines import Line
-from tandem.checkpoints.names import CheckpointId
-from tandem.errors import ConfigError
+from tandem.checkpoints.names import CheckpointId, EvalSet
+from tandem.checkpoints.policies import BestRule, RetentionPolicy
 
 
 @dataclass(frozen=True)
-class RetentionPolicy:
-    """How much is kept.
+class Knowledge:
+    """What the decision depends on besides the line and the policy.
 
     Attributes:
-        max_to_keep: how many of the newest checkpoints; 7 as in the Object Detection API.
-        max_unevaluated: how many checkpoints may wait for the evaluator beyond that.
-        best_metric: the metric that decides which checkpoint is the best of an evaluation set.
+        ledgers: by evaluation set; a checkpoint counts as evaluated once it is in all of them.
+        pinned: checkpoints that someone pinned.
+        leased: those with a live lease.
     """
 
-    max_to_keep: int = 7
-    max_unevaluated: int = 20
-    best_metric: str = "DetectionBoxes_Precision/mAP"
-
-    def __post_init__(self) -> None:
-        if self.max_to_keep < 1:
-            raise ConfigError(f"max_to_keep is {self.max_to_keep}; expected 1 or more")
-        if self.max_unevaluated < 0:
-            raise ConfigError(f"max_unevaluated is {self.max_unevaluated}; expected 0 or more")
+    ledgers: Mapping[EvalSet, LedgerView] = field(default_factory=dict)
+    pinned: Collection[CheckpointId] = ()
+    leased: Collection[CheckpointId] = ()
 
 
 def newest_of(checkpoints: Collection[CheckpointId], number: int) -> frozenset[CheckpointId]:
@@ -41,29 +37,52 @@ def newest_of(checkpoints: Collection[CheckpointId], number: int) -> frozenset[C
     return frozenset(sorted(checkpoints)[max(0, len(checkpoints) - number) :])
 
 
-def held(
-    line: Line,
-    policy: RetentionPolicy,
-    *,
-    best: Collection[CheckpointId],
-    leased: Collection[CheckpointId],
-    evaluated: Collection[CheckpointId],
-) -> frozenset[CheckpointId]:
-    """The checkpoints that stay.
+def first_of_each(checkpoints: Collection[CheckpointId], steps: int) -> frozenset[CheckpointId]:
+    """The first checkpoint at or after each multiple (1, 2, ...) of so many steps.
 
-    Args:
-        line: the run's line.
-        policy: how much is kept.
-        best: the best checkpoint of each evaluation set.
-        leased: those with a live lease.
-        evaluated: those with an entry in every evaluation set.
+    So one stays also where no checkpoint is at the multiple itself, after a preemption for example.
     """
-    waiting = frozenset(line.readable) - frozenset(evaluated)
-    return (
-        frozenset({*line.checkpoints[-1:], *best, *leased})
-        | newest_of(line.readable, policy.max_to_keep)
-        | newest_of(waiting, policy.max_unevaluated)
+    first: dict[int, CheckpointId] = {}
+    for checkpoint in sorted(checkpoints):
+        if checkpoint.step >= steps:
+            first.setdefault(checkpoint.step // steps, checkpoint)
+    return frozenset(first.values())
+
+
+def best_of(
+    checkpoints: Collection[CheckpointId], rule: BestRule, ledgers: Mapping[EvalSet, LedgerView]
+) -> frozenset[CheckpointId]:
+    """The best checkpoints of each evaluation set that a rule looks at."""
+    return frozenset(
+        entry.checkpoint
+        for eval_set, ledger in ledgers.items()
+        if rule.concerns(eval_set)
+        for entry in best_entries(
+            ledger.entries, metric=rule.metric, among=checkpoints, count=rule.count
+        )
     )
+
+
+def waiting_of(
+    checkpoints: Collection[CheckpointId], number: int, ledgers: Mapping[EvalSet, LedgerView]
+) -> frozenset[CheckpointId]:
+    """The `number` newest of those that some evaluation set has no entry of yet."""
+    evaluated = frozenset(checkpoints)
+    for ledger in ledgers.values():
+        evaluated &= ledger.recorded
+    return newest_of(frozenset(checkpoints) - evaluated, number)
+
+
+def held(line: Line, policy: RetentionPolicy, knowledge: Knowledge) -> frozenset[CheckpointId]:
+    """The checkpoints that stay: the union of what each reason keeps."""
+    readable, ledgers = line.readable, knowledge.ledgers
+    kept = {*line.checkpoints[-1:], *knowledge.pinned, *knowledge.leased}
+    kept |= newest_of(readable, policy.max_to_keep)
+    if policy.keep_every_n_steps is not None:
+        kept |= first_of_each(readable, policy.keep_every_n_steps)
+    for rule in policy.best_rules:
+        kept |= best_of(readable, rule, ledgers)
+    return frozenset(kept | waiting_of(readable, policy.max_unevaluated, ledgers))
 
 
 def to_retire(line: Line, kept: Collection[CheckpointId]) -> tuple[CheckpointId, ...]:

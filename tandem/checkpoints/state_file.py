@@ -8,6 +8,7 @@ writer's is never put over it. A comment carries a nonce, so that its content ne
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from tandem.checkpoints import names, writing
@@ -16,6 +17,8 @@ from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import GenerationMismatchError
+
+_NAMED = re.compile(r'^(?:all_)?model_checkpoint_paths?: "(.*)"$', re.MULTILINE)
 
 
 def write_state_file(
@@ -37,7 +40,9 @@ def write_state_file(
         data = state_file(checkpoints, nonce=surroundings.nonce()).encode()
         generation = standing.stat.generation if standing else None
         try:
-            writing.replace(store, names.STATE_FILE, data, generation=generation)
+            writing.replace(
+                store, names.STATE_FILE, data, generation=generation, surroundings=surroundings
+            )
         except GenerationMismatchError:
             continue  # someone else wrote it; whose listing was the later one is unknown
         return
@@ -50,3 +55,8 @@ def state_file(checkpoints: Sequence[CheckpointId], *, nonce: str) -> str:
     lines += [f"model_checkpoint_path: {path}" for path in paths[-1:]]
     lines += [f"all_model_checkpoint_paths: {path}" for path in paths]
     return "\n".join(lines) + "\n"
+
+
+def paths_named(text: str) -> tuple[str, ...]:
+    """The checkpoints that a state file names, each once, as they are written there."""
+    return tuple(dict.fromkeys(_NAMED.findall(text)))

@@ -9,7 +9,7 @@ from tandem.checkpoints.commits import commit_checkpoint
 from tandem.checkpoints.leases import Leases
 from tandem.checkpoints.ledger import EntryOutcome, LedgerEntry, record_entry
 from tandem.checkpoints.names import EvalSet
-from tandem.checkpoints.retention import RetentionPolicy
+from tandem.checkpoints.policies import RetentionPolicy
 from tandem.checkpoints.retiring import Retirer
 from tandem.checkpoints.state_file import write_state_file
 from tandem.checkpoints.surroundings import Surroundings
@@ -35,6 +35,7 @@ class FakeClock:
             sleep=self.sleep,
             utc_now=lambda: datetime(2026, 1, 31, 12, tzinfo=timezone.utc),
             nonce=lambda: f"nonce-{next(self._nonces)}",
+            random=lambda: 0.0,
         )
 
 
@@ -83,18 +84,12 @@ class Trainer:
 
     def __init__(self, store, clock, folder, *, claimer=None, policy=None, **kwargs):
         self.store, self.clock, self.folder = store, clock, folder
-        self.attempt = claim(claimer or store, clock, **kwargs)
-        self.policy = policy or RetentionPolicy(max_to_keep=1, max_unevaluated=0)
+        policy = policy or RetentionPolicy(max_to_keep=1, max_unevaluated=0)
+        self.attempt = claim(claimer or store, clock, retention=policy, eval_sets=[VAL], **kwargs)
         self.retirer = self.retirer_on(store)
 
     def retirer_on(self, store):
-        return Retirer(
-            store,
-            self.attempt,
-            policy=self.policy,
-            eval_sets=[VAL],
-            surroundings=self.clock.surroundings,
-        )
+        return Retirer(store, self.attempt, surroundings=self.clock.surroundings)
 
     def commit(self, step, *, store=None):
         prefix = write_local_checkpoint(

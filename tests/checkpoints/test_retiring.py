@@ -5,7 +5,7 @@ import pytest
 from tandem.checkpoints.ledger import EntryOutcome, read_entries
 from tandem.checkpoints.lines import read_line
 from tandem.checkpoints.names import CheckpointId
-from tandem.checkpoints.retention import RetentionPolicy
+from tandem.checkpoints.policies import RetentionPolicy
 from tandem.errors import AttemptSupersededError
 from tests.checkpoints.actors import VAL, Evaluator, Trainer, claim
 from tests.checkpoints.hooked_store import HookedStore
@@ -75,7 +75,7 @@ def test_one_that_is_being_read_stays_until_the_lease_is_released(
     evaluator = new_evaluator("e1")
     lease = evaluator.leases.acquire(trainer.save(1), "export")
     trainer.save(2)
-    assert trainer.retire() == ((), ())
+    assert trainer.retire() == ((), (), ())
     evaluator.leases.release(lease)
     assert trainer.retire().retired == ((1, 1),)
 
@@ -157,6 +157,9 @@ def _crash_and_recover(store, clock, folder, *, number, moment):
     return crashed
 
 
+@pytest.mark.parametrize(
+    "backend", ["memory", "local", pytest.param("gcs", marks=pytest.mark.slow)], indirect=True
+)
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_crash_at_any_operation_is_made_good_by_the_next_attempt(
     new_store, clock, tmp_path, moment

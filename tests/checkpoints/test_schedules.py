@@ -10,7 +10,7 @@ from tandem.checkpoints.attempts import Outcome, attempt_is_current
 from tandem.checkpoints.fetching import fetch_checkpoint
 from tandem.checkpoints.ledger import read_entries
 from tandem.checkpoints.lines import read_line
-from tandem.checkpoints.retention import RetentionPolicy
+from tandem.checkpoints.policies import RetentionPolicy
 from tandem.errors import AttemptSupersededError, StoreUnavailableError
 from tests.checkpoints.actors import VAL
 from tests.checkpoints.hooked_store import HookedStore, once
@@ -116,7 +116,7 @@ def test_schedule_5_an_intent_is_never_taken_back_and_nobody_leases_under_it(
     meanwhile = once("create", "retire", lambda: leased.append(e1.leases.acquire(first, "export")))
     t1.save(2)
     done = t1.retirer_on(HookedStore(store, before=meanwhile)).run_pass()
-    assert done == ((), (first,))
+    assert done[:2] == ((), (first,))
     t2 = new_trainer()
     t2.save(3)
     assert t2.retire().waiting == (first,)  # of T1, kept by E1's lease alone
@@ -139,7 +139,7 @@ def test_schedule_6_a_renewal_before_the_intent_keeps_a_lease_that_looked_stale(
     retirer = t1.retirer_on(HookedStore(store, before=meanwhile))
     retirer.run_pass()
     clock.now += 60
-    assert retirer.run_pass() == ((), (first,))
+    assert retirer.run_pass()[:2] == ((), (first,))
     assert renewed[0] is not None
     fetch_checkpoint(store, first, t1.folder / "cache", reader=None)
 
@@ -252,6 +252,6 @@ def test_schedule_11_nothing_is_retired_before_a_commit_of_ones_own(store, new_t
     store.create("checkpoints/ckpt-3-1.index", b"")
     before = store.list("")
     t2 = new_trainer(policy=RetentionPolicy(max_to_keep=1, max_unevaluated=0))
-    assert t2.retire() == ((), ())
+    assert t2.retire()[:2] == ((), ())
     assert store.list("") == sorted([*before, "attempts/0002.json"])
     assert attempt_is_current(store, t2.attempt)
