@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
+from collections.abc import Callable
 from types import FrameType
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -16,8 +18,11 @@ class StopRequestedError(Exception):
 class StopRequest:
     """Set by a signal; asked by loops, and waits end early when it is set."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._event = threading.Event()
+        self._monotonic = monotonic
+        self.asked_at: float | None = None
+        """When it was asked for first; a deadline counts from here."""
 
     def __call__(self) -> bool:
         """Whether to stop."""
@@ -25,6 +30,8 @@ class StopRequest:
 
     def set(self) -> None:
         """Asks to stop."""
+        if self.asked_at is None:
+            self.asked_at = self._monotonic()
         self._event.set()
 
     def wait(self, seconds: float) -> None:
@@ -44,4 +51,4 @@ class StopRequest:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        self._event.set()
+        self.set()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import threading
+from typing import NoReturn
 
 from services import quiet
 from services.exits import Exit
 from services.processes import begin_logging, exit_code_of, settings_or_exit
 from services.signals import StopRequest
+from services.trainer.background import THREAD_NAME
 from services.trainer.settings import TrainerSettings
 
 
@@ -33,7 +37,20 @@ def main() -> None:
 
         return run_trainer(settings, stop, log_fields)
 
-    sys.exit(exit_code_of(work))
+    _leave(exit_code_of(work))
+
+
+def _leave(code: Exit) -> NoReturn:
+    """Ends the process, also while a thread still hangs in the store.
+
+    An ordinary exit would take TensorFlow apart under that thread, and crash with another code.
+    """
+    if any(thread.name == THREAD_NAME for thread in threading.enumerate()):
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 
+from services.events import EventFolder
+from services.trainer.beating import Beats
 from services.trainer.loop import StepFacts
 from services.trainer.pace import Pace
-from tandem.checkpoints.heartbeats import Heartbeat
 
 logger = logging.getLogger(__name__)
 
@@ -106,14 +106,14 @@ def _clock(seconds: float | None) -> str:
 class Beat:
     """Tells the run folder that training goes on."""
 
-    def __init__(self, heartbeat: Heartbeat, pace: Pace, *, last_step: int | None) -> None:
-        self._heartbeat = heartbeat
+    def __init__(self, beats: Beats, pace: Pace, *, last_step: int | None) -> None:
+        self._beats = beats
         self._pace = pace
         self._last_step = last_step
 
     def __call__(self, facts: StepFacts) -> None:
-        """One beat."""
-        self._heartbeat.beat(
+        """Something new to write, for whenever the next beat is due."""
+        self._beats.post(
             "training",
             facts.step,
             last_step=self._last_step,
@@ -126,13 +126,13 @@ class Beat:
 class Summaries:
     """Writes TensorBoard scalars under the Object Detection API's names."""
 
-    def __init__(self, writer: Any, pace: Pace) -> None:  # noqa: ANN401  # a tf.summary writer
-        self._writer = writer
+    def __init__(self, events: EventFolder, pace: Pace) -> None:
+        self._events = events
         self._pace = pace
 
     def __call__(self, facts: StepFacts) -> None:
         """One point in every chart."""
-        with self._writer.as_default(step=facts.step):
+        with self._events.at(facts.step):
             for tag, value in facts.losses.items():
                 tf.summary.scalar(tag, value)
             tf.summary.scalar("learning_rate", facts.learning_rate)

@@ -7,11 +7,10 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import tensorflow as tf
 from prometheus_client import CollectorRegistry
 
+from services.events import EventFolder
 from services.exits import Exit
 from services.processes import metrics_server
 from services.signals import StopRequest, StopRequestedError
@@ -23,20 +22,27 @@ from services.trainer.actions import (
     ProgressLog,
     Summaries,
 )
+from services.trainer.background import Background
+from services.trainer.beating import Beats
 from services.trainer.claiming import claim, preload
+from services.trainer.committing import Committer
 from services.trainer.experiment import Experiment, load_experiment
 from services.trainer.loop import Action, StepFacts, run_steps
 from services.trainer.pace import Pace
-from services.trainer.saving import Saver, remove_leftovers
+from services.trainer.saving import Saver
+from services.trainer.scratch import (
+    check_scratch,
+    files_under_way,
+    remove_leftovers,
+    scratch_folder,
+)
 from services.trainer.settings import TrainerSettings
-from tandem.checkpoints import writing
+from tandem.checkpoints import names, writing
 from tandem.checkpoints.attempts import Attempt, Outcome, end_attempt
 from tandem.checkpoints.commits import Commit
-from tandem.checkpoints.heartbeats import TRAINER, Heartbeat
 from tandem.checkpoints.lines import read_line
 from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.opening import open_store
-from tandem.checkpoints.retention import RetentionPolicy
 from tandem.checkpoints.retiring import Retirer
 from tandem.checkpoints.runs import refuse_foreign_folder
 from tandem.checkpoints.state_file import write_state_file
@@ -51,6 +57,10 @@ logger = logging.getLogger(__name__)
 # A step that takes longer than this is taken for hanging; compiling the first one may.
 _STEP_PATIENCE_SECONDS = 300.0
 _START_PATIENCE_SECONDS = 1800.0
+_SAVE_PATIENCE_SECONDS = 1800.0
+
+# Scalars of a run in a bucket get there this often.
+_UPLOAD_SECONDS = 30.0
 
 _PHASES: dict[Outcome, TrainPhase] = {
     Outcome.FINISHED: "finished",
@@ -74,7 +84,10 @@ def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFie
     with metrics_server(registry, health, host=settings.metrics_host, port=settings.metrics_port):
         store = open_store(settings.run)
         refuse_foreign_folder(store)
+        if store.local_path(names.RUN) is None or settings.scratch_dir is not None:
+            check_scratch(scratch_folder(store, settings.scratch_dir))
         experiment = load_experiment(settings)
+        settings.retention.refuse_unknown_sets(experiment.eval_sets)
         loaded = preload(store, settings, experiment)
         report = None if loaded else _begin_fresh(experiment)
         try:
@@ -84,9 +97,18 @@ def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFie
         except StopRequestedError:
             logger.info("stopped before the first step; nothing was written")
             return Exit.SAVED_RESUME_ME
-        trainer = _Trainer(settings, store, experiment, attempt, commit, metrics, health)
-        trainer.record_start(report)
-        return trainer.train(stop, log_fields)
+        trainer = _Trainer(
+            settings,
+            store,
+            experiment,
+            attempt,
+            commit,
+            metrics=metrics,
+            health=health,
+            stop=stop,
+            log_fields=log_fields,
+        )
+        return trainer.run(report)
 
 
 def _begin_fresh(experiment: Experiment) -> RestoreReport | None:
@@ -111,8 +133,11 @@ class _Trainer:
         experiment: Experiment,
         attempt: Attempt,
         commit: Commit | None,
+        *,
         metrics: TrainerMetrics,
         health: Health,
+        stop: StopRequest,
+        log_fields: LogFields,
     ) -> None:
         self._settings = settings
         self._store = store
@@ -120,32 +145,34 @@ class _Trainer:
         self._attempt = attempt
         self._metrics = metrics
         self._health = health
-        self._heartbeat = Heartbeat(store, TRAINER, attempt=attempt.number)
+        self._stop = stop
+        self._log_fields = log_fields
         self._pace = Pace()
-        retirer = Retirer(
-            store,
-            attempt,
-            policy=RetentionPolicy(
-                max_to_keep=settings.max_to_keep, max_unevaluated=settings.max_unevaluated
-            ),
-            eval_sets=experiment.eval_sets,
-        )
-        scratch = Path(settings.run)
-        remove_leftovers(scratch, attempt.number)
+        self._scratch = scratch_folder(store, settings.scratch_dir)
+        self._scratch.mkdir(exist_ok=True, parents=True)
+        remove_leftovers(self._scratch, attempt.number)
+        self._beats = Beats(store, attempt, interval_seconds=settings.heartbeat_interval)
         self._saver = Saver(
-            store,
+            Committer(store, attempt, retirer=Retirer(store, attempt), scratch=self._scratch),
             attempt,
             experiment.state,
-            retirer=retirer,
+            background=Background(),
             metrics=metrics,
-            scratch=scratch,
+            stop=stop,
+            deadline_seconds=settings.termination_deadline,
+            on_wait=self._wait_for_saves,
             batch_size=experiment.batch_size,
             samples_before=commit.samples_seen if commit else 0,
             seconds_before=commit.training_seconds if commit else 0.0,
-            monotonic=time.monotonic,
         )
 
-    def record_start(self, report: RestoreReport | None) -> None:
+    def run(self, report: RestoreReport | None) -> Exit:
+        """Trains; nothing of it is left running afterwards."""
+        with self._beats, self._saver:
+            self._record_start(report)
+            return self._train()
+
+    def _record_start(self, report: RestoreReport | None) -> None:
         """Tells people and the run folder how this attempt begins."""
         attempt, step = self._attempt, self._experiment.state.step
         origin = "from the beginning"
@@ -176,15 +203,16 @@ class _Trainer:
         )
         self._say("restoring")
 
-    def train(self, stop: StopRequest, log_fields: LogFields) -> Exit:
+    def _train(self) -> Exit:
         """Takes the steps, commits the last one and records the outcome."""
         try:
             with self._summaries() as summaries:
                 first_step = self._experiment.state.step
-                step = self._run_steps(stop, log_fields, summaries)
+                step = self._run_steps(summaries)
                 if step > first_step:
-                    self._saver.save()
+                    self._saver.finish()
         except TrainingError as error:
+            self._saver.settle()
             self._end(Outcome.FAILED, reason=str(error))
             raise
         last_step = self._experiment.last_step
@@ -196,7 +224,7 @@ class _Trainer:
         logger.info("finished: step %d is committed", step)
         return Exit.FINISHED
 
-    def _run_steps(self, stop: StopRequest, log_fields: LogFields, summaries: Summaries) -> int:
+    def _run_steps(self, summaries: Summaries) -> int:
         experiment, settings = self._experiment, self._settings
         step = experiment.state.step
         if experiment.last_step is not None and step >= experiment.last_step:
@@ -208,15 +236,15 @@ class _Trainer:
                 )
             return step
         self._say("training", step, patience=_START_PATIENCE_SECONDS)
-        beat = Beat(self._heartbeat, self._pace, last_step=experiment.last_step)
         log = ProgressLog(self._pace, last_step=experiment.last_step)
         actions: list[Action] = [
             EveryStep(self._measure),
-            EveryStep(lambda facts: log_fields.update(step=facts.step)),
+            EveryStep(lambda facts: self._log_fields.update(step=facts.step)),
             EverySeconds(log, seconds=settings.log_interval, monotonic=time.monotonic),
             EveryNSteps(summaries, n=settings.summary_every_n),
-            EverySeconds(beat, seconds=settings.heartbeat_interval, monotonic=time.monotonic),
+            EveryStep(Beat(self._beats, self._pace, last_step=experiment.last_step)),
             EveryNSteps(self._saver.after_step, n=settings.checkpoint_every_n),
+            EveryStep(self._look_for_failures),
         ]
         return run_steps(
             step,
@@ -225,7 +253,7 @@ class _Trainer:
             batches=experiment.data(first_step=step).batches(),
             schedule=experiment.schedule,
             actions=actions,
-            should_stop=stop,
+            should_stop=self._stop,
             monotonic=time.monotonic,
         )
 
@@ -244,25 +272,42 @@ class _Trainer:
             eta = self._pace.eta_seconds(facts.step, self._experiment.last_step)
             self._metrics.record_rate(speed, eta_seconds=eta)
 
+    def _look_for_failures(self, facts: StepFacts) -> None:
+        self._saver.raise_failure()
+        self._beats.raise_failure()
+
+    def _wait_for_saves(self, seconds: float) -> None:
+        """While the loop waits, it lives; but a wait that has no end is a stall."""
+        step = self._experiment.state.step
+        if seconds == 0:
+            self._health.beat(phase="saving", step=step, patience_seconds=_SAVE_PATIENCE_SECONDS)
+        self._beats.post("saving", step, last_step=self._experiment.last_step)
+
     @contextmanager
     def _summaries(self) -> Iterator[Summaries]:
-        writer = tf.summary.create_file_writer(f"{self._settings.run}/train")
-        try:
-            yield Summaries(writer, self._pace)
-        finally:
-            writer.close()
+        with (
+            files_under_way(self._scratch, self._attempt.number) as scratch,
+            EventFolder(
+                self._store, "train", scratch=scratch, upload_seconds=_UPLOAD_SECONDS
+            ) as events,
+        ):
+            yield Summaries(events, self._pace)
 
     def _say(
         self, phase: TrainPhase, step: int | None = None, *, patience: float | None = None
     ) -> None:
         self._metrics.set_phase(phase)
         self._health.beat(phase=phase, step=step, patience_seconds=patience)
-        self._heartbeat.beat(phase, step, last_step=self._experiment.last_step)
+        self._beats.post(phase, step, last_step=self._experiment.last_step)
 
     def _end(self, outcome: Outcome, *, reason: str = "") -> None:
         step = self._saver.committed_step
-        end_attempt(self._store, self._attempt, outcome=outcome, reason=reason, final_step=step)
-        write_state_file(self._store)
+
+        def record() -> None:
+            end_attempt(self._store, self._attempt, outcome=outcome, reason=reason, final_step=step)
+            write_state_file(self._store)
+
+        self._saver.act_last(record)
         self._say(_PHASES[outcome], step)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import socket
 from collections.abc import Sequence
-from pathlib import Path
 
 import tensorflow as tf
 
@@ -14,6 +14,7 @@ import tandem
 from services.signals import StopRequest
 from services.trainer.experiment import Experiment
 from services.trainer.ownership import holder_of, owner_of, process_is_alive
+from services.trainer.scratch import scratch_folder
 from services.trainer.settings import TrainerSettings
 from tandem.checkpoints.attempts import Attempt
 from tandem.checkpoints.claims import claim_attempt
@@ -101,6 +102,8 @@ def claim(
             config_digest=config_digest(experiment.config),
             config_diff=lambda before: _diff(before, experiment.config),
             takeover=settings.takeover,
+            retention=settings.retention,
+            eval_sets=experiment.eval_sets,
             surroundings=Surroundings(sleep=stop.sleep),
         )
         resumed = loaded.checkpoint if loaded else None
@@ -124,9 +127,12 @@ def _load(
     *,
     reader: str | None,
 ) -> Commit:
-    folder = Path(settings.run) / ".fetched"
-    fetched = fetch_checkpoint(store, checkpoint, folder, reader=reader)
-    resume(experiment.state, fetched.prefix)
+    folder = scratch_folder(store, settings.scratch_dir) / f".fetched-{os.getpid()}"
+    try:
+        fetched = fetch_checkpoint(store, checkpoint, folder, reader=reader)
+        resume(experiment.state, fetched.prefix)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     return fetched.commit
 
 

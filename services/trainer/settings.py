@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from services.settings import ProcessSettings
+from tandem.checkpoints.policies import RetentionPolicy, parse_best_rule
 
 
 class TrainerSettings(ProcessSettings):
@@ -25,6 +26,16 @@ class TrainerSettings(ProcessSettings):
     max_unevaluated: int = Field(
         default=20, ge=0, description="newest checkpoints kept for an evaluator that lags behind"
     )
+    keep_every_n_steps: int | None = Field(
+        default=None,
+        ge=1,
+        description="also keep the first checkpoint at or after each multiple of so many steps",
+    )
+    keep_best: tuple[str, ...] = Field(
+        default=(),
+        description="also keep the best by COUNT, COUNT:METRIC or COUNT:METRIC:EVALSET, as "
+        "2:Loss/total_loss; may be given several times",
+    )
     summary_every_n: int = Field(
         default=10, ge=1, description="steps between points in TensorBoard"
     )
@@ -33,6 +44,20 @@ class TrainerSettings(ProcessSettings):
     )
     heartbeat_interval: float = Field(
         default=5.0, gt=0, le=604800, description="seconds between signs of life in the run folder"
+    )
+    termination_deadline: float = Field(
+        default=25.0,
+        ge=0,
+        le=604800,
+        description="seconds from SIGTERM or Ctrl-C within which the last checkpoint is committed "
+        "or given up; keep it below terminationGracePeriodSeconds, after which Kubernetes kills",
+        json_schema_extra={"metavar": "SECONDS"},
+    )
+    scratch_dir: str | None = Field(
+        default=None,
+        min_length=1,
+        description="folder for files under way, with room for two checkpoints (default: the run "
+        "folder, or the system's temporary folder for a run in a bucket)",
     )
     metrics_port: int = Field(
         default=0, ge=0, le=65535, description="port of /metrics and /healthz; 0 takes a free one"
@@ -47,3 +72,20 @@ class TrainerSettings(ProcessSettings):
     takeover: bool = Field(
         default=False, description="start although another owner's trainer may still be alive"
     )
+
+    @field_validator("keep_best")
+    @classmethod
+    def _check_rules(cls, rules: tuple[str, ...]) -> tuple[str, ...]:
+        for rule in rules:
+            parse_best_rule(rule)
+        return rules
+
+    @property
+    def retention(self) -> RetentionPolicy:
+        """Which checkpoints stay."""
+        return RetentionPolicy(
+            max_to_keep=self.max_to_keep,
+            keep_every_n_steps=self.keep_every_n_steps,
+            keep_best=tuple(map(parse_best_rule, self.keep_best)),
+            max_unevaluated=self.max_unevaluated,
+        )

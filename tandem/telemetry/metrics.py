@@ -40,6 +40,7 @@ _STATES: dict[TrainPhase, RunState] = {
 }
 _STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _SAVE_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_STALL_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _EVAL_BUCKETS = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
 
@@ -92,6 +93,15 @@ class TrainerMetrics:
             buckets=_SAVE_BUCKETS,
             registry=registry,
         )
+        self._stall_seconds = Histogram(
+            "tandem_ckpt_stall_seconds",
+            "Time that the step loop stood still for a save: for a free place and the host copy.",
+            buckets=_STALL_BUCKETS,
+            registry=registry,
+        )
+        self._pending = gauge(
+            "tandem_ckpt_pending_saves", "Saves under way (1), and one more that waits (2)."
+        )
         self.set_phase("starting")
 
     def begin(self, *, attempt: int, step: int, target_step: int | None) -> None:
@@ -135,6 +145,14 @@ class TrainerMetrics:
         if outcome == "ok":
             self._commit_step.set(step)
             self._commit_time.set(self._wall_clock())
+
+    def record_stall(self, seconds: float) -> None:
+        """Counts one save by what it cost the step loop."""
+        self._stall_seconds.observe(seconds)
+
+    def watch_pending(self, num_pending: Callable[[], int]) -> None:
+        """Shows the saves that are not done, as they are whenever someone looks."""
+        self._pending.set_function(num_pending)
 
 
 class EvaluatorMetrics:

@@ -1,0 +1,82 @@
+"""Where a trainer keeps files under way: of checkpoints, before the store has them."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tandem.checkpoints import names
+from tandem.checkpoints.objects import ObjectStore
+from tandem.errors import ConfigError, StoreError, StoreUnavailableError
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def scratch_folder(store: ObjectStore, stated: str | None) -> Path:
+    """The folder for this run's files under way, which may not exist yet.
+
+    Args:
+        store: the run's. A local run folder is itself the best place: what is written there becomes
+            part of the run without a copy.
+        stated: by the settings; else the system's temporary folder for a run that is elsewhere.
+    """
+    run = store.local_path(names.RUN)
+    if stated is None and run is not None:
+        return run.parent
+    # Other runs may share that folder, and what is left of one of their attempts is theirs.
+    mark = hashlib.blake2b(store.location.encode(), digest_size=6).hexdigest()
+    return Path(stated or tempfile.gettempdir()).expanduser() / f"tandem-{mark}"
+
+
+def check_scratch(folder: Path) -> None:
+    """Makes the folder, unless it is there; raises ConfigError when it can't be written to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ConfigError(
+            f"the folder for files under way, {folder}, can't be written to "
+            f"({error.strerror or error}): name another one with --scratch-dir"
+        ) from error
+
+
+def remove_leftovers(scratch: Path, attempt: int) -> None:
+    """Removes files under way of earlier attempts, which were killed."""
+    for folder in scratch.glob(".saving-*-*"):
+        if folder.name.split("-")[1] < f"{attempt:04d}":
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def files_under_way(scratch: Path | None, attempt: int) -> Iterator[Path]:
+    """A new folder, gone at the end; a leading dot hides it."""
+    folder = Path(tempfile.mkdtemp(prefix=scratch_prefix(attempt), dir=scratch))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def system_errors_translated() -> Iterator[None]:
+    """Turns the system's errors with files under way into the store's.
+
+    Raises:
+        StoreUnavailableError: the disk is full, now.
+        StoreError: the system refuses for another reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        kind = StoreUnavailableError if error.errno in _NO_ROOM else StoreError
+        raise kind(f"files under way: {error}") from error
+
+
+def scratch_prefix(attempt: int) -> str:
+    """How an attempt's folders of files under way are called."""
+    return f".saving-{attempt:04d}-"
