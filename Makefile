@@ -1,5 +1,5 @@
 # One word per job; each makes .venv first when it is missing or out of date.
-.PHONY: help setup demo test test-slow check format golden protos lock clean
+.PHONY: help setup demo test test-slow crash-test soak bench-store check format golden protos lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -15,7 +15,20 @@ test: setup ## the fast tests
 	@scripts/test
 
 test-slow: setup ## the slow ones: whole runs with real processes
-	@scripts/test -m slow
+	@scripts/test -m "slow or soak" -n 1
+
+SCHEDULES ?= 2000
+SEED ?= 1
+crash-test: setup ## the run store under crashes, stalls and unclear answers: make crash-test SCHEDULES=20000
+	@scripts/crash-test --schedules $(SCHEDULES) --seed $(SEED)
+
+ROUNDS ?= 10
+STORE ?= gcs
+soak: setup ## real processes under kills and faults: make soak ROUNDS=200 STORE=gcs|local
+	@scripts/soak --rounds $(ROUNDS) --seed $(SEED) --store $(STORE)
+
+bench-store: setup ## what saving costs training, and the store against plain copies
+	@.venv/bin/python -m bench.store
 
 check: setup ## format, lint, types, layers
 	@scripts/check
