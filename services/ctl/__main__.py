@@ -6,16 +6,14 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TypeAlias
 
 from rich.console import Console
 
 import tandem
 from services import quiet
+from services.ctl.store.commands import Commands, add_ledger, add_store
 from services.exits import Exit
 from tandem.errors import TandemError
-
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def main() -> None:
@@ -40,7 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_check(commands)
     _add_evaluate(commands)
-    _add_ledger(commands)
+    add_ledger(commands)
+    add_store(commands)
     return parser
 
 
@@ -128,18 +127,6 @@ def _evaluate(arguments: argparse.Namespace) -> Exit:
         overrides=arguments.override,
         console=Console(),
     )
-
-
-def _add_ledger(commands: Commands) -> None:
-    ledger = commands.add_parser("ledger", help="COCO numbers of a run's checkpoints")
-    ledger.add_argument("run", help="run folder")
-    ledger.set_defaults(run_command=_ledger)
-
-
-def _ledger(arguments: argparse.Namespace) -> Exit:
-    from services.ctl.ledger import show_ledger  # noqa: PLC0415
-
-    return show_ledger(arguments.run, Console())
 
 
 if __name__ == "__main__":

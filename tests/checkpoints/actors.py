@@ -82,10 +82,10 @@ def entry(
 class Trainer:
     """A trainer that has claimed an attempt."""
 
-    def __init__(self, store, clock, folder, *, claimer=None, policy=None, **kwargs):
+    def __init__(self, store, clock, folder, *, claimer=None, policy=None, sets=(VAL,), **kwargs):
         self.store, self.clock, self.folder = store, clock, folder
         policy = policy or RetentionPolicy(max_to_keep=1, max_unevaluated=0)
-        self.attempt = claim(claimer or store, clock, retention=policy, eval_sets=[VAL], **kwargs)
+        self.attempt = claim(claimer or store, clock, retention=policy, eval_sets=sets, **kwargs)
         self.retirer = self.retirer_on(store)
 
     def retirer_on(self, store):

@@ -1,6 +1,6 @@
 import pytest
 
-from tandem.checkpoints.bests import Best, best_entry, write_best
+from tandem.checkpoints.bests import Best, best_entries, best_entry, write_best
 from tandem.checkpoints.ledger import EntryOutcome
 from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.records import decode
@@ -80,3 +80,15 @@ def test_an_entry_without_the_metric_can_not_be_projected(store):
     scored = entry(IDS[0]).model_copy(update={"metrics": {METRIC: None}})
     with pytest.raises(ValueError, match=METRIC):
         write_best(store, scored, metric=METRIC)
+
+
+def test_of_a_loss_the_lowest_are_the_best_and_of_equals_the_earliest():
+    loss = "Loss/total_loss"
+    entries = [
+        entry(checkpoint).model_copy(update={"metrics": {loss: value}})
+        for checkpoint, value in zip(IDS, (3.0, 1.0, 1.0), strict=False)
+    ]
+    found = best_entries(entries, metric=loss, among=IDS, count=2)
+    assert [e.checkpoint for e in found] == [IDS[1], IDS[2]]
+    assert best_entry(entries, metric=loss, among=IDS) == found[0]
+    assert len(best_entries(entries, metric=loss, among=IDS, count=9)) == 3

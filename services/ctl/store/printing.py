@@ -1,0 +1,24 @@
+"""How the `tandem store` commands print: plain lines, tables, or one JSON object."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+def print_line(text: str) -> None:
+    """One line on standard output, never wrapped, so that it can be searched."""
+    sys.stdout.write(text + "\n")
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object on standard output."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def say(message: str) -> None:
+    """A line for the person who waits, on standard error."""
+    sys.stderr.write(message + "\n")
+    sys.stderr.flush()
