@@ -172,7 +172,7 @@ class _Upload:
 
     def _generation(self, file: str) -> str | None:
         try:
-            return self._store.stat(f"{self._name}/{file}").generation
+            return self._store.generation(f"{self._name}/{file}")
         except ObjectNotFoundError:
             return None
 

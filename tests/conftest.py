@@ -1,13 +1,16 @@
 """Fixtures that tests of every part use."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from google.cloud import storage
+
+from tests.rig.gcs import GcsServer, running_gcs
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +29,19 @@ def components(shared: Path) -> SimpleNamespace:
     cases = json.loads((folder / "components.json").read_text())["cases"]
     arrays = dict(np.load(folder / "components.npz"))
     return SimpleNamespace(cases={case["id"]: case for case in cases}, arrays=arrays)
+
+
+@pytest.fixture(scope="session")
+def gcs_server() -> Iterator[GcsServer]:
+    """Google Cloud Storage on loopback; each test takes prefixes of its own (`tests.rig.gcs`)."""
+    with running_gcs() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def gcs_client(gcs_server: GcsServer) -> Iterator[storage.Client]:
+    with gcs_server.client() as client:
+        yield client
 
 
 @pytest.fixture(params=["eager", "graph"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,9 +12,6 @@ from typing import NamedTuple
 logger = logging.getLogger(__name__)
 
 THREAD_NAME = "checkpoint-writer"
-
-# Steps that use every core shall not share them evenly with a writer that nobody waits for.
-_NICENESS = 10
 
 
 class Job(NamedTuple):
@@ -108,7 +104,6 @@ class Background:
             return is_so()
 
     def _work(self) -> None:
-        _be_nice()
         while (job := self._next()) is not None:
             with self._busy_until_done():
                 try:
@@ -139,9 +134,3 @@ class Background:
             self._condition.notify_all()
         if failure is not None:
             self.drop_waiting()
-
-
-def _be_nice() -> None:
-    """Lowers the priority of this thread, where the system knows threads by number (Linux)."""
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

@@ -15,7 +15,7 @@ from services.trainer.scratch import files_under_way, system_errors_translated
 from tandem.checkpoints.attempts import Attempt, stop_if_superseded
 from tandem.checkpoints.commits import Commit, commit_checkpoint, read_commit
 from tandem.checkpoints.names import CheckpointId
-from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.objects import ObjectStore, ignoring
 from tandem.checkpoints.retiring import Retirer
 from tandem.checkpoints.state_file import write_state_file
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
@@ -91,8 +91,12 @@ class Committer:
         *,
         samples_seen: int,
         training_seconds: float,
+        on_bytes: Callable[[int], None] = ignoring,
     ) -> Commit:
-        """The first half of `commit`: afterwards the checkpoint exists."""
+        """The first half of `commit`: afterwards the checkpoint exists.
+
+        What `on_bytes` raises, before a piece of data goes, ends it with nothing committed.
+        """
         try:
             with (
                 system_errors_translated(),
@@ -107,6 +111,7 @@ class Committer:
                     config_digest=self._attempt.config_digest,
                     samples_seen=samples_seen,
                     training_seconds=training_seconds,
+                    on_bytes=on_bytes,
                     surroundings=self._surroundings,
                 )
         except ObjectExistsError as error:

@@ -10,15 +10,15 @@ import google_crc32c
 
 PIECE_BYTES = 1 << 20
 
-# Records, which get replaced, are far below this. What is above is data, created once and never
-# replaced, and hashing hundreds of megabytes takes longer than writing them.
-_HASHED_BYTES = 1 << 20
+HASHED_BYTES = 1 << 20
+"""Records, which get replaced, are far below this. What is above is data, created once and never
+replaced, and hashing hundreds of megabytes takes longer than writing them."""
 
 
 class Summary(NamedTuple):
     """Size, crc32c (unsigned 32 bits) and content hash of some bytes.
 
-    The hash has 128 bits up to a size of 1 MiB; above, it is made of size and crc32c alone.
+    The hash has 128 bits; it is empty above a size of `HASHED_BYTES`.
     """
 
     size: int
@@ -44,23 +44,23 @@ class Summing:
         """Takes the next piece into account."""
         self._size += len(piece)
         self._crc32c = google_crc32c.extend(self._crc32c, piece)
-        if self._size <= _HASHED_BYTES:
+        if self._size <= HASHED_BYTES:
             self._hash.update(piece)
 
     def summary(self) -> Summary:
         """The summary of all pieces so far."""
-        is_hashed = self._size <= _HASHED_BYTES
-        content_hash = self._hash.hexdigest() if is_hashed else f"{self._size}-{self._crc32c:08x}"
+        is_hashed = self._size <= HASHED_BYTES
+        content_hash = self._hash.hexdigest() if is_hashed else ""
         return Summary(self._size, self._crc32c, content_hash)
 
 
-def summary_of_file(file: BinaryIO, *, on_piece: Callable[[], None] | None = None) -> Summary:
-    """Summary of the rest of an open file; calls `on_piece` after each piece of it."""
+def summary_of_file(file: BinaryIO, *, on_bytes: Callable[[int], None] | None = None) -> Summary:
+    """Summary of the rest of an open file; calls `on_bytes` with the size of each piece of it."""
     summing = Summing()
     for piece in pieces_of(file):
         summing.add(piece)
-        if on_piece is not None:
-            on_piece()
+        if on_bytes is not None:
+            on_bytes(len(piece))
     return summing.summary()
 
 

@@ -13,13 +13,14 @@ removes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
 from tandem.checkpoints import names, writing
 from tandem.checkpoints.attempts import Attempt, stop_if_superseded
 from tandem.checkpoints.names import CheckpointId
-from tandem.checkpoints.objects import ObjectStat, ObjectStore
+from tandem.checkpoints.objects import ObjectStat, ObjectStore, ignoring
 from tandem.checkpoints.records import CheckpointField, Facts, Record, decode, encode
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import CheckpointDamagedError, StoreError
@@ -69,6 +70,7 @@ def commit_checkpoint(
     config_digest: str,
     samples_seen: int,
     training_seconds: float,
+    on_bytes: Callable[[int], None] = ignoring,
     surroundings: Surroundings = SYSTEM,
 ) -> Commit:
     """Uploads and commits the checkpoint that TensorFlow wrote at a local prefix.
@@ -82,6 +84,7 @@ def commit_checkpoint(
         config_digest: digest of the configuration.
         samples_seen: training examples so far, over all attempts.
         training_seconds: time spent training so far, over all attempts.
+        on_bytes: told the size of each piece of data before it goes; what it raises ends this.
         surroundings: clock, sleep, randomness.
 
     Raises:
@@ -89,7 +92,7 @@ def commit_checkpoint(
     """
     checkpoint = CheckpointId(step, attempt.number)
     files = [
-        _put_file(store, checkpoint, suffix, path, surroundings=surroundings)
+        _put_file(store, checkpoint, suffix, path, on_bytes=on_bytes, surroundings=surroundings)
         for suffix, path in sorted(tensorflow_files(local_prefix).items())
     ]
     commit = Commit(
@@ -152,10 +155,13 @@ def _put_file(
     suffix: str,
     path: Path,
     *,
+    on_bytes: Callable[[int], None],
     surroundings: Surroundings,
 ) -> CommittedFile:
     name = names.checkpoint_object(checkpoint, suffix)
-    stat: ObjectStat = writing.create_from_file(store, name, path, surroundings=surroundings)
+    stat: ObjectStat = writing.create_from_file(
+        store, name, path, on_bytes=on_bytes, surroundings=surroundings
+    )
     return CommittedFile(
         suffix=suffix, size=stat.size, crc32c=stat.crc32c, generation=stat.generation
     )

@@ -154,7 +154,7 @@ def _bring(
         return store.download(name, target, on_piece=on_piece)
     try:
         with path.open("rb") as file:
-            summary = summary_of_file(file, on_piece=on_piece)
+            summary = summary_of_file(file, on_bytes=lambda _: on_piece())
     except FileNotFoundError as error:
         raise ObjectNotFoundError(f"there is no {name}") from error
     return ObjectStat(name, summary.size, summary.crc32c, summary.content_hash)

@@ -29,6 +29,7 @@ from tandem.checkpoints.gcs_locations import BucketLocation
 from tandem.checkpoints.objects import (
     ObjectStat,
     StoredObject,
+    ignoring,
     is_object_name,
     nothing,
     refuse_other_names,
@@ -99,13 +100,15 @@ class GcsStore:
         except GenerationMismatchError as error:
             raise ObjectExistsError(f"{name} exists already") from error
 
-    def create_from_file(self, name: str, path: Path) -> ObjectStat:
+    def create_from_file(
+        self, name: str, path: Path, *, on_bytes: Callable[[int], None] = ignoring
+    ) -> ObjectStat:
         """Puts a file's bytes, in an upload session that resumes when they are many."""
         with path.open("rb") as file:
             summary = summary_of_file(file)
             file.seek(0)
             try:
-                return self._upload(name, file, summary)
+                return self._upload(name, _Told(file, on_bytes), summary)
             except GenerationMismatchError as error:
                 raise ObjectExistsError(f"{name} exists already") from error
 
@@ -130,6 +133,10 @@ class GcsStore:
     def stat(self, name: str) -> ObjectStat:
         """Describes an object."""
         return self._retried(lambda: self._stat(name))
+
+    def generation(self, name: str) -> str:
+        """An object's generation."""
+        return self.stat(name).generation
 
     def list(self, prefix: str) -> list[str]:
         """All names that begin with the prefix, sorted."""
@@ -198,7 +205,7 @@ class GcsStore:
             )
         return _stat_of(blob, name)
 
-    def _upload(self, name: str, file: BinaryIO, summary: Summary) -> ObjectStat:
+    def _upload(self, name: str, file: _Told, summary: Summary) -> ObjectStat:
         blob = self._new_blob(name, summary.crc32c)
         try:
             with translated(self.location, name, not_found_is_bucket=True):
@@ -303,6 +310,26 @@ class GcsStore:
                 f"{self.location}: {name}: {len(piece)} bytes of {size} arrived"
             )
         return piece
+
+
+class _Told:
+    """A file that says when it is read; what Google's client needs of one."""
+
+    def __init__(self, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
+        self._file = file
+        self._on_bytes = on_bytes
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        if data:
+            self._on_bytes(len(data))
+        return data
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
 
 
 def _stat_of(blob: storage.Blob, name: str) -> ObjectStat:

@@ -1,4 +1,4 @@
-"""Opening a run in Google Cloud Storage with this machine's credentials."""
+"""Google's client, with this machine's credentials, and a run opened with it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,20 @@ def open_gcs_store(location: BucketLocation) -> GcsStore:
         ConfigError: there are no credentials.
     """
     try:
-        client = storage.Client(project=None)  # buckets are named without their project
+        client = new_client(project=None)  # buckets are named without their project
     except GoogleAuthError as error:
         raise credentials_error(str(location), error) from error
     store = GcsStore(location.bucket, location.prefix, client=client)
     weakref.finalize(store, client.close)
     return store
+
+
+def new_client(**arguments: object) -> storage.Client:
+    """A client that makes one request for a call.
+
+    Google's looks the bucket up as well, in a thread, after its first call and after each object
+    that was not found: for traces, which nobody makes here, and with a permission of its own.
+    """
+    client = storage.Client(**arguments)
+    client._bucket_metadata_cache = None
+    return client

@@ -7,7 +7,9 @@
 - list: each folder is read under its lock (shared), as some file systems can miss an entry that is
   being renamed over.
 - The generation is a hash of the content. That is enough because data of a replaceable object
-  never repeats: every record has a nonce.
+  never repeats: every record has a nonce. A large object is data of a checkpoint, which is created
+  once and never replaced: its generation is the file's own (size, time, inode), as reading hundreds
+  of megabytes just to delete them would slow training down.
 
 Temporary files and locks are in `.store/`, which no object name reaches.
 """
@@ -24,9 +26,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tandem.checkpoints import local_files
-from tandem.checkpoints.checksums import Summary, Summing, pieces_of, summary_of
+from tandem.checkpoints.checksums import HASHED_BYTES, Summary, Summing, pieces_of, summary_of
 from tandem.checkpoints.checksums import summary_of_file as summary_of_open_file
-from tandem.checkpoints.objects import ObjectStat, StoredObject, nothing, refuse_other_names
+from tandem.checkpoints.objects import (
+    ObjectStat,
+    StoredObject,
+    ignoring,
+    nothing,
+    refuse_other_names,
+)
 from tandem.errors import (
     GenerationMismatchError,
     ObjectExistsError,
@@ -68,39 +76,41 @@ class LocalStore:
     def create(self, name: str, data: bytes) -> ObjectStat:
         """Puts an object that must not exist yet."""
         with _translated(name), self._written(data) as temporary:
-            self._link(temporary, name)
-        return _stat(name, summary_of(data))
+            self._link(temporary.path, name)
+            return _stat(name, summary_of(data), temporary.file)
 
-    def create_from_file(self, name: str, path: Path) -> ObjectStat:
+    def create_from_file(
+        self, name: str, path: Path, *, on_bytes: Callable[[int], None] = ignoring
+    ) -> ObjectStat:
         """Puts a file as an object: by a link to it, or by a copy where that can't be."""
         source = path.resolve()
         with _translated(name):
+            self._prepare()
             with source.open("rb") as file:
                 local_files.flush_to_disk(file)
-                summary = summary_of_open_file(file)
-            self._prepare()
-            try:
-                self._link(source, name)
-            except OSError as error:
-                if not local_files.can_not_link(error):
-                    raise
-                summary = self._copy(source, name)
-        return _stat(name, summary)
+                stat = _stat(name, summary_of_open_file(file, on_bytes=on_bytes), file)
+                try:
+                    self._link(source, name)
+                except OSError as error:
+                    if not local_files.can_not_link(error):
+                        raise
+                    stat = self._copy(source, name)
+        return stat
 
     def replace(self, name: str, data: bytes, *, generation: str | None) -> ObjectStat:
         """Puts an object if its generation is still the given one."""
         with _translated(name), self._written(data) as temporary:
             if generation is None:
-                self._link_absent(temporary, name)
+                self._link_absent(temporary.path, name)
             else:
-                self._rename(temporary, name, generation)
-        return _stat(name, summary_of(data))
+                self._rename(temporary.path, name, generation)
+            return _stat(name, summary_of(data), temporary.file)
 
     def get(self, name: str) -> StoredObject:
         """Reads a whole object."""
-        with _translated(name):
-            data = self._path(name).read_bytes()
-        return StoredObject(data, _stat(name, summary_of(data)))
+        with _translated(name), self._path(name).open("rb") as file:
+            data = file.read()
+            return StoredObject(data, _stat(name, summary_of(data), file))
 
     def read(self, name: str, *, start: int, size: int) -> bytes:
         """Reads part of an object."""
@@ -111,7 +121,12 @@ class LocalStore:
     def stat(self, name: str) -> ObjectStat:
         """Describes an object, by reading it."""
         with _translated(name), self._path(name).open("rb") as file:
-            return _stat(name, summary_of_open_file(file))
+            return _stat(name, summary_of_open_file(file), file)
+
+    def generation(self, name: str) -> str:
+        """An object's generation; a large one is not read for it."""
+        with _translated(name), self._path(name).open("rb") as file:
+            return _generation(file)
 
     def list(self, prefix: str) -> list[str]:
         """All names that begin with the prefix, sorted."""
@@ -136,7 +151,7 @@ class LocalStore:
     ) -> ObjectStat:
         """Copies an object to a new file."""
         with _translated(name), self._path(name).open("rb") as source, path.open("xb") as target:
-            return _stat(name, _copy_pieces(source, target, on_piece=on_piece))
+            return _stat(name, _copy_pieces(source, target, on_piece=on_piece), source)
 
     def local_path(self, name: str) -> Path | None:
         """The file that is the object."""
@@ -153,20 +168,20 @@ class LocalStore:
             self._is_prepared = True
 
     @contextlib.contextmanager
-    def _written(self, data: bytes) -> Iterator[Path]:
+    def _written(self, data: bytes) -> Iterator[local_files.TemporaryFile]:
         self._prepare()
         with local_files.temporary_file(self._private, nonce=self._nonce) as temporary:
             temporary.file.write(data)
             local_files.flush_to_disk(temporary.file)
-            yield temporary.path
+            yield temporary
 
-    def _copy(self, source: Path, name: str) -> Summary:
+    def _copy(self, source: Path, name: str) -> ObjectStat:
         with local_files.temporary_file(self._private, nonce=self._nonce) as temporary:
             with source.open("rb") as file:
                 summary = _copy_pieces(file, temporary.file)
             local_files.flush_to_disk(temporary.file)
             self._link(temporary.path, name)
-        return summary
+            return _stat(name, summary, temporary.file)
 
     def _link(self, source: Path, name: str) -> None:
         path = self._path(name)
@@ -198,7 +213,7 @@ class LocalStore:
 
     def _check_generation(self, name: str, generation: str) -> None:
         with self._path(name).open("rb") as file:
-            found = summary_of_open_file(file).content_hash
+            found = _generation(file)
         if found != generation:
             raise GenerationMismatchError(f"{name} has generation {found}, not {generation}")
 
@@ -240,8 +255,21 @@ def _folder(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _stat(name: str, summary: Summary) -> ObjectStat:
-    return ObjectStat(name, summary.size, summary.crc32c, summary.content_hash)
+def _stat(name: str, summary: Summary, file: BinaryIO) -> ObjectStat:
+    generation = summary.content_hash or _own_generation(file)
+    return ObjectStat(name, summary.size, summary.crc32c, generation)
+
+
+def _generation(file: BinaryIO) -> str:
+    if os.fstat(file.fileno()).st_size > HASHED_BYTES:
+        return _own_generation(file)
+    return summary_of(file.read()).content_hash
+
+
+def _own_generation(file: BinaryIO) -> str:
+    """Of a file that is written once: no link and no move of it changes this."""
+    status = os.fstat(file.fileno())
+    return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
 
 
 def _copy_pieces(

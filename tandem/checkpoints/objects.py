@@ -55,6 +55,10 @@ def nothing() -> None:
     """Does nothing: for callers that needn't be told."""
 
 
+def ignoring(size: int) -> None:
+    """Does nothing: for callers that needn't be told of pieces."""
+
+
 class ObjectStore(Protocol):
     """A run folder: a local one, or a bucket's prefix."""
 
@@ -67,8 +71,12 @@ class ObjectStore(Protocol):
         """Puts an object that must not exist yet; else ObjectExistsError."""
         ...
 
-    def create_from_file(self, name: str, path: Path) -> ObjectStat:
+    def create_from_file(
+        self, name: str, path: Path, *, on_bytes: Callable[[int], None] = ignoring
+    ) -> ObjectStat:
         """Like `create`, with a file's bytes, however many.
+
+        Calls `on_bytes` with the size of each piece that is about to go; what it raises ends this.
 
         The store may keep the very file (a link), so the caller must not write to it afterwards;
         removing it is fine.
@@ -92,6 +100,10 @@ class ObjectStore(Protocol):
 
     def stat(self, name: str) -> ObjectStat:
         """Describes an object; ObjectNotFoundError when there is none."""
+        ...
+
+    def generation(self, name: str) -> str:
+        """An object's generation alone, without reading much; ObjectNotFoundError without one."""
         ...
 
     def list(self, prefix: str) -> list[str]:

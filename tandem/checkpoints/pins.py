@@ -81,7 +81,7 @@ def unpin(store: ObjectStore, checkpoint: CheckpointId) -> bool:
     """Takes a pin away; False when there is none."""
     name = names.pin_name(checkpoint)
     try:
-        store.delete(name, generation=store.stat(name).generation)
+        store.delete(name, generation=store.generation(name))
     except ObjectNotFoundError:
         return False
     return True

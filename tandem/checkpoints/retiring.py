@@ -259,6 +259,6 @@ class Retirer:
 
     def _remove(self, name: str) -> None:
         try:
-            self._store.delete(name, generation=self._store.stat(name).generation)
+            self._store.delete(name, generation=self._store.generation(name))
         except ObjectNotFoundError:
             return  # gone already: another attempt, or this one before a crash

@@ -3,6 +3,9 @@
 It is a projection: read its generation, then list, name the readable checkpoints of the line, and
 replace it if its generation is still the same. In that order a listing that is older than another
 writer's is never put over it. A comment carries a nonce, so that its content never repeats.
+
+It gives no timestamps: so a `CheckpointManager` on the folder finds the newest, but takes none of
+the checkpoints for its own to delete.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def withdraw_try(
     """
     name = names.try_name(checkpoint, eval_set, number)
     try:
-        store.delete(name, generation=store.stat(name).generation)
+        store.delete(name, generation=store.generation(name))
     except ObjectNotFoundError:
         return
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tandem.checkpoints.checksums import Summary, summary_of_file
-from tandem.checkpoints.objects import ObjectStat, ObjectStore, StoredObject, nothing
+from tandem.checkpoints.objects import ObjectStat, ObjectStore, StoredObject, ignoring, nothing
 from tandem.checkpoints.retrying import DEFAULT_BACKOFF
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import (
@@ -53,21 +53,29 @@ def create(
 
 
 def create_from_file(
-    store: ObjectStore, name: str, path: Path, *, surroundings: Surroundings = SYSTEM
+    store: ObjectStore,
+    name: str,
+    path: Path,
+    *,
+    on_bytes: Callable[[int], None] = ignoring,
+    surroundings: Surroundings = SYSTEM,
 ) -> ObjectStat:
     """Creates an object from a file and compares what the store then has with the file.
+
+    A local folder takes the very file, so there is nothing to compare.
 
     Raises:
         ObjectExistsError: an object of other content is there.
         CheckpointDamagedError: the store has other bytes than it was given.
     """
-    with path.open("rb") as file:
-        expected = summary_of_file(file)
+    expected = None if store.local_path(name) is not None else _summary_of(path)
     pauses = DEFAULT_BACKOFF.pauses(surroundings)
     while True:
         try:
-            return _compared(store.create_from_file(name, path), expected)
+            stat = store.create_from_file(name, path, on_bytes=on_bytes)
+            return stat if expected is None else _compared(stat, expected)
         except (ObjectExistsError, StoreUnavailableError) as error:
+            expected = expected or _summary_of(path)
             standing = _find_stat(store, name)
             if standing is not None and _is_of(standing, expected):
                 return standing
@@ -111,6 +119,11 @@ def find(store: ObjectStore, name: str) -> StoredObject | None:
         return store.get(name)
     except ObjectNotFoundError:
         return None
+
+
+def _summary_of(path: Path) -> Summary:
+    with path.open("rb") as file:
+        return summary_of_file(file)
 
 
 def _find_stat(store: ObjectStore, name: str) -> ObjectStat | None:

@@ -38,6 +38,11 @@ class Snapshot:
         self._owner = owner
         self._buffers = buffers
 
+    @property
+    def num_bytes(self) -> int:
+        """Of all values."""
+        return self._buffers.num_bytes
+
     def write(self, prefix: Path) -> None:
         """Writes the very files that `states.save_tensors` would have written at that moment."""
         write_tensors(self._owner.names, self._buffers.tensors, prefix)
@@ -90,7 +95,7 @@ class _Buffers:
             kind.itemsize * variable.shape.num_elements()
             for kind, variable in zip(kinds, variables, strict=True)
         ]
-        self._num_bytes = sum(sizes)
+        self.num_bytes = sum(sizes)
         memory = _touched_memory(sum(map(_aligned, sizes)))
         self._arrays: list[np.ndarray[Any, Any]] = []
         start = 0
@@ -104,7 +109,7 @@ class _Buffers:
 
     def fill(self, values: Sequence[tf.Tensor], threads: ThreadPoolExecutor) -> None:
         sources = [np.asarray(memoryview(value)) for value in values]
-        if self._num_bytes < _PARALLEL_BYTES:
+        if self.num_bytes < _PARALLEL_BYTES:
             for target, source in zip(self._arrays, sources, strict=True):
                 np.copyto(target, source)
             return

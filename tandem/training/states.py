@@ -96,7 +96,7 @@ def load_tensors(tensors: Mapping[str, tf.Variable], prefix: str | Path) -> None
     if OBJECT_GRAPH in saved:
         raise ConfigError(
             f"checkpoint {prefix} is object-based, as tf.train.Checkpoint writes them; this "
-            "version reads checkpoints by the names of their variables, as TF1 and Tandem write them"
+            "version reads those that go by the names of variables, as TF1's and Tandem's do"
         )
     problems = [
         f"{name}: config says {variable.shape.as_list()}, checkpoint has {saved.get(name, 'none')}"

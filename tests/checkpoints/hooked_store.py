@@ -30,8 +30,8 @@ class HookedStore:
     def create(self, name, data):
         return self._around("create", name, data)
 
-    def create_from_file(self, name, path):
-        return self._around("create_from_file", name, path)
+    def create_from_file(self, name, path, **told):
+        return self._around("create_from_file", name, path, **told)
 
     def replace(self, name, data, *, generation):
         return self._around("replace", name, data, generation=generation)
@@ -44,6 +44,9 @@ class HookedStore:
 
     def stat(self, name):
         return self._around("stat", name)
+
+    def generation(self, name):
+        return self._around("generation", name)
 
     def list(self, prefix):
         return self._around("list", prefix)

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 from tandem.checkpoints.checksums import crc32c_of
-from tandem.checkpoints.objects import ObjectStat, StoredObject, nothing
+from tandem.checkpoints.objects import ObjectStat, StoredObject, ignoring, nothing
 from tandem.errors import GenerationMismatchError, ObjectExistsError, ObjectNotFoundError
 
 
@@ -23,8 +23,10 @@ class MemoryStore:
                 raise ObjectExistsError(name)
             return self._put(name, data)
 
-    def create_from_file(self, name, path):
-        return self.create(name, Path(path).read_bytes())
+    def create_from_file(self, name, path, *, on_bytes=ignoring):
+        data = Path(path).read_bytes()
+        on_bytes(len(data))
+        return self.create(name, data)
 
     def replace(self, name, data, *, generation):
         with self._lock:
@@ -42,6 +44,9 @@ class MemoryStore:
 
     def stat(self, name):
         return self.get(name).stat
+
+    def generation(self, name):
+        return self.stat(name).generation
 
     def list(self, prefix):
         with self._lock:

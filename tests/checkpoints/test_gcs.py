@@ -4,11 +4,11 @@ import threading
 
 import pytest
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import storage
 
 from tandem.checkpoints import writing
 from tandem.checkpoints.checksums import crc32c_of
 from tandem.checkpoints.gcs import GcsStore
+from tandem.checkpoints.gcs_clients import new_client
 from tandem.checkpoints.retrying import Backoff
 from tandem.errors import ConfigError, ObjectExistsError, ObjectNotFoundError, StoreUnavailableError
 from tests.rig.gcs import BUCKET, unique
@@ -118,6 +118,27 @@ def test_of_twelve_racing_uploads_of_files_one_wins(store, tmp_path):
     assert store.read("x", start=0, size=2) == b"%02d" % winners[0]
 
 
+def test_each_call_is_one_request(store, gcs_server):
+    since = len(gcs_server.requests())
+    stat = store.create("run.json", b"{}")
+    store.get("run.json")
+    store.stat("run.json")
+    store.list("")
+    store.delete("run.json", generation=stat.generation)
+    for _ in range(3):
+        with pytest.raises(ObjectNotFoundError):
+            store.get("run.json")
+    lines = gcs_server.requests(since)
+    assert [line.split()[0] for line in lines] == [
+        "POST",
+        "GET",
+        "GET",
+        "GET",
+        "DELETE",
+        *["GET"] * 3,
+    ]
+
+
 def test_objects_are_never_served_from_a_cache(store, gcs_client):
     store.create("run.json", b"{}")
     prefix = store.location.removeprefix(f"gs://{BUCKET}/")
@@ -142,7 +163,7 @@ def test_a_missing_bucket_is_named(gcs_client, tmp_path, call):
 
 
 def test_a_server_that_is_not_there_is_unavailable():
-    client = storage.Client(
+    client = new_client(
         project="test",
         credentials=AnonymousCredentials(),
         client_options={"api_endpoint": "http://127.0.0.1:1"},  # nobody listens there

@@ -95,6 +95,7 @@ def test_a_file_whose_name_is_taken_by_other_content_fails(store, clock, tmp_pat
         writing.create_from_file(store, "x", path, surroundings=clock.surroundings)
 
 
+@pytest.mark.parametrize("backend", ["memory", "gcs"], indirect=True)  # a folder takes the file
 def test_bytes_that_change_on_the_way_into_the_store_are_noticed(store, clock, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"data")

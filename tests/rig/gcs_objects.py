@@ -1,10 +1,9 @@
-"""What a request to the JSON API is about: the object, its preconditions, its upload session."""
+"""What a request to the JSON API is about: the object, its preconditions, the bytes it carries."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -23,13 +22,12 @@ class Target(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A `Content-Range`: the first byte and the one after the last, and whether it ends the object.
+    """A `Content-Range`: the first byte, and whether the object ends here.
 
     A question for the state of an upload (`bytes */100`) has no bytes and ends nothing.
     """
 
     start: int
-    stop: int
     is_last: bool
 
 
@@ -39,25 +37,6 @@ class Answer(NamedTuple):
     status: int
     headers: list[tuple[str, str]]
     body: bytes
-
-
-@dataclass
-class Session:
-    """A resumable upload: what has arrived of it, and the answer to its last chunk."""
-
-    target: Target
-    pieces: list[bytes] = field(default_factory=list)
-    answer: Answer | None = None
-
-    @property
-    def num_arrived(self) -> int:
-        return sum(map(len, self.pieces))
-
-    def take(self, chunk: Chunk, body: bytes) -> None:
-        """Keeps what is new of a chunk, some of which may have arrived before."""
-        new = body[self.num_arrived - chunk.start :]
-        if new:
-            self.pieces.append(new)
 
 
 def query_of(path: str) -> dict[str, str]:
@@ -87,12 +66,11 @@ def _name_in(body: bytes, content_type: str) -> str | None:
     return metadata.get("name")
 
 
-def chunk_of(content_range: str | None, size: int) -> Chunk:
+def chunk_of(content_range: str | None) -> Chunk:
     """Which bytes a request of an upload session carries; without the header, all of them."""
     match = _CONTENT_RANGE.fullmatch(content_range or "")
     if match is None:
-        return Chunk(0, size, is_last=True)
+        return Chunk(0, is_last=True)
     if match[1] is None:
-        return Chunk(0, 0, is_last=match[3] == "0")
-    stop = int(match[2]) + 1
-    return Chunk(int(match[1]), stop, is_last=match[3] == str(stop))
+        return Chunk(0, is_last=match[3] == "0")
+    return Chunk(int(match[1]), is_last=match[3] == str(int(match[2]) + 1))

@@ -7,8 +7,6 @@ again and that answer again once they are finished; and faults on request (`test
     GET /_log           the request lines that a fault was applied to
     GET /_log?since=N   all request lines, faulty or not, from number N on
 
-The chunks of an upload are kept here until the last one comes: fake-gcs-server would sum up all
-that has arrived anew with each.
 """
 
 from __future__ import annotations
@@ -16,21 +14,20 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import re
 import socket
 import struct
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, quote, urlsplit
 
 from tests.rig.gcs_faults import Fault, Faults
-from tests.rig.gcs_objects import Answer, Chunk, Session, Target, chunk_of, query_of, target_of
+from tests.rig.gcs_objects import Answer, Chunk, Target, chunk_of, query_of, target_of
+from tests.rig.gcs_sessions import Session
 
 _PIECE_BYTES = 1 << 20
-_SESSION_UNIT_BYTES = 256 << 10
 _NOT_FORWARDED = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding"}
 _NOT_RETURNED = {"content-length", "transfer-encoding", "connection", "date", "server"}
 
@@ -82,41 +79,51 @@ class _Handler(BaseHTTPRequestHandler):
     def handle_any(self) -> None:
         if self.path.startswith("/_"):
             return self._control()
-        session = self.server.sessions.get(query_of(self.path).get("upload_id", ""))
-        target, body = (session.target, b"") if session else self._read_target()
-        name = target.name if target else ""
-        fault = self.server.faults.take(f"{self.command} {self.path} {name}")
-        if session:
-            body = self._read_body(fault)
-        elif fault.throttle:
+        if session := self.server.sessions.get(query_of(self.path).get("upload_id", "")):
+            return self._handle_chunk(session)
+        body = b"".join(self._pieces(Fault("")))
+        target = target_of(self.path, self.headers.get("Content-Type", ""), body)
+        fault = self._take_fault(target)
+        if fault.throttle:
             fault.throttle.take(len(body))
         if fault.after_bytes is not None and self.command not in ("GET", "HEAD"):
-            if session:  # what has come counts, in whole units
-                kept = body[: len(body) // _SESSION_UNIT_BYTES * _SESSION_UNIT_BYTES]
-                session.take(self._chunk(len(kept)), kept)
             return self._reset()
+        self._carry_out(fault, lambda: self._answer(target, body))
+
+    def _handle_chunk(self, session: Session) -> None:
+        fault = self._take_fault(session.target)
+        if fault.refuses:
+            for _ in self._pieces(fault):
+                pass
+        else:
+            self._take_chunk(session, fault)
+        if fault.after_bytes is not None:
+            return self._reset()
+        self._carry_out(fault, lambda: self._answer_chunk(session))
+
+    def _take_fault(self, target: Target | None) -> Fault:
+        name = target.name if target else ""
+        return self.server.faults.take(f"{self.command} {self.path} {name}")
+
+    def _carry_out(self, fault: Fault, answer: Callable[[], Answer]) -> None:
         time.sleep(fault.delay)
         if fault.refuses:
             return self._fail(fault)
-        answer = self._answer_session(session, body) if session else self._answer(target, body)
+        found = answer()
         if fault.commit:
             return self._fail(fault)
-        self._reply(answer, fault)
+        self._reply(found, fault)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = do_HEAD = handle_any  # noqa: N815
-
-    def _read_target(self) -> tuple[Target | None, bytes]:
-        body = self._read_body(Fault(""))
-        return target_of(self.path, self.headers.get("Content-Type", ""), body), body
 
     def _answer(self, target: Target | None, body: bytes) -> Answer:
         is_read = self.command in ("GET", "HEAD")
         if target is None or (is_read and not target.conditions):
-            return self._forward([body])
+            return self._forward(body)
         with self.server.lock(target):
             if refusal := self._refusal(target):
                 return refusal
-            answer = self._forward([body])
+            answer = self._forward(body)
         if query_of(self.path).get("uploadType") == "resumable":
             self._remember(target, answer)
         return answer
@@ -124,32 +131,34 @@ class _Handler(BaseHTTPRequestHandler):
     def _remember(self, target: Target, answer: Answer) -> None:
         location = {key.lower(): value for key, value in answer.headers}.get("location", "")
         for upload_id in parse_qs(urlsplit(location).query).get("upload_id", []):
-            self.server.sessions[upload_id] = Session(target)
+            self.server.sessions[upload_id] = Session(
+                target, self.server.upstream, self.headers.get("X-Upload-Content-Type", "")
+            )
 
-    def _answer_session(self, session: Session, body: bytes) -> Answer:
-        """A chunk of a resumable upload, or the question how much has arrived."""
-        if session.answer is not None:
-            return session.answer
-        chunk = self._chunk(len(body))
-        if chunk.start > session.num_arrived:
-            return _error(400, "bytes are missing before this chunk")
-        session.take(chunk, body)
-        if not chunk.is_last:
-            return _arrived(session.num_arrived)
-        with self.server.lock(session.target):
-            answer = self._refusal(session.target) or self._forward_all(session)
-            session.answer = answer if answer.status < 500 else None
-        return answer
+    def _take_chunk(self, session: Session, fault: Fault) -> None:
+        start = self._chunk().start
+        with session.lock:
+            for piece in self._pieces(fault):
+                if session.answer is None and start <= session.num_arrived:
+                    session.take(start, piece)
+                start += len(piece)
 
-    def _chunk(self, size: int) -> Chunk:
-        return chunk_of(self.headers.get("Content-Range"), size)
+    def _answer_chunk(self, session: Session) -> Answer:
+        """To a chunk of a resumable upload, or to the question how much has arrived."""
+        chunk = self._chunk()
+        with session.lock:
+            if session.answer is not None:
+                return self._with_our_address(session.answer)
+            if chunk.start > session.num_arrived:
+                return _error(400, "bytes are missing before this chunk")
+            if not chunk.is_last:
+                return _arrived(session.num_arrived)
+            with self.server.lock(session.target):
+                answer = session.finish(self._refusal(session.target))
+                return self._with_our_address(answer)
 
-    def _forward_all(self, session: Session) -> Answer:
-        size = session.num_arrived
-        content_range = f"bytes 0-{size - 1}/{size}" if size else "bytes */0"
-        answer = self._forward(session.pieces, **{"Content-Range": content_range})
-        session.pieces = []
-        return answer
+    def _chunk(self) -> Chunk:
+        return chunk_of(self.headers.get("Content-Range"))
 
     def _refusal(self, target: Target) -> Answer | None:
         if not target.conditions:
@@ -177,40 +186,39 @@ class _Handler(BaseHTTPRequestHandler):
             "Metageneration": int(found.get("metageneration", 1)),
         }
 
-    def _forward(self, pieces: list[bytes], **changed: str) -> Answer:
+    def _forward(self, body: bytes) -> Answer:
         headers = {k: v for k, v in self.headers.items() if k.lower() not in _NOT_FORWARDED}
-        headers["Content-Length"] = str(sum(map(len, pieces)))
-        headers = {k: v for k, v in headers.items() if k not in changed} | changed
-        self._upstream.request(self.command, self.path, body=iter(pieces), headers=headers)
+        self._upstream.request(self.command, self.path, body=body, headers=headers)
         response = self._upstream.getresponse()
-        kept = [(k, v) for k, v in response.getheaders() if k.lower() not in _NOT_RETURNED]
-        if self.command == "HEAD":
-            kept.append(("Content-Length", response.getheader("Content-Length", "0")))
-        answer = Answer(response.status, kept, response.read())
+        answer = Answer(response.status, response.getheaders(), response.read())
         if answer.status == 416:
             self._upstream.close()  # fake-gcs-server does, without saying so
-        return answer
+        return self._with_our_address(answer)
 
-    def _read_body(self, fault: Fault) -> bytes:
+    def _with_our_address(self, answer: Answer) -> Answer:
+        """Lets links lead here: to upload sessions, and to an object's bytes."""
+        old, new = self.server.upstream, self.server.address
+        headers = [(key, value.replace(old, new)) for key, value in answer.headers]
+        body = answer.body
+        if ("Content-Type", "application/json") in answer.headers:
+            body = body.replace(old.encode(), new.encode())
+        return Answer(answer.status, headers, body)
+
+    def _pieces(self, fault: Fault) -> Iterator[bytes]:
         """The request's body, or what a fault lets through of it."""
         if self.headers.get("Transfer-Encoding") == "chunked":
-            return b"".join(self._chunks())
-        size = int(self.headers.get("Content-Length") or 0)
+            yield from self._chunks()
+            return
+        left = int(self.headers.get("Content-Length") or 0)
         if fault.after_bytes is not None:
-            return self.rfile.read(min(size, fault.after_bytes))
-        if fault.throttle is None:
-            body = self.rfile.read(size)
-        else:
-            body = b"".join(self._throttled(size, fault))
-        if len(body) < size:
-            raise ConnectionError("the client went away in mid-upload")
-        return body
-
-    def _throttled(self, size: int, fault: Fault) -> Iterator[bytes]:
-        assert fault.throttle is not None
-        while size > 0 and (piece := self.rfile.read(min(size, _PIECE_BYTES))):
-            fault.throttle.take(len(piece))
-            size -= len(piece)
+            left = min(left, fault.after_bytes)
+        while left:
+            piece = self.rfile.read(min(left, _PIECE_BYTES))
+            if not piece:
+                raise ConnectionError("the client went away in mid-upload")
+            if fault.throttle:
+                fault.throttle.take(len(piece))
+            left -= len(piece)
             yield piece
 
     def _chunks(self) -> Iterator[bytes]:
@@ -249,9 +257,10 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.flip_bit and body:
             body = bytes([body[0] ^ 1]) + body[1:]
         self.send_response_only(answer.status)
-        upstream = re.compile(re.escape(self.server.upstream))
         for key, value in answer.headers:
-            self.send_header(key, upstream.sub(self.server.address, value))
+            is_size = self.command == "HEAD" and key.lower() == "content-length"
+            if is_size or key.lower() not in _NOT_RETURNED:
+                self.send_header(key, value)
         if self.command != "HEAD":
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -64,15 +64,17 @@ class Gate:
         self.began = {}
         self.may_pass = {}
         self.errors = {}
+        self.part = ".data"
 
-    def hold(self, step):
+    def hold(self, step, *, part=".data"):
+        self.part = part
         self.began[step], self.may_pass[step] = threading.Event(), threading.Event()
 
     def fail(self, step, error, times=1):
         self.errors[step] = [error] * times
 
     def __call__(self, operation, name):
-        if operation != "create_from_file" or ".data" not in name:
+        if operation != "create_from_file" or self.part not in name:
             return
         step = int(name.split("-")[1])
         if step in self.began:
@@ -360,8 +362,22 @@ def test_a_store_that_hangs_is_given_up_at_the_deadline_counted_from_the_first_r
     assert rig.committed == []
 
 
-def test_a_save_under_way_when_asked_to_stop_is_committed_and_then_the_last(rig):
+def test_a_save_that_has_hardly_begun_when_asked_to_stop_gives_way_to_the_last(rig, tmp_path):
     rig.gate.hold(1)
+    rig.save(1)
+    assert rig.gate.began[1].wait(PATIENCE)
+    rig.stop.set()
+    rig.step_to(2)
+    rig.when_waiting = lambda seconds: rig.gate.may_pass[1].set()
+    rig.saver.finish()
+    assert rig.committed == [2]
+    assert weights_of(rig.store, 2) == [2.0, 0.0]
+    assert rig.metric("saves_total", outcome="error") == 0
+    assert not list((tmp_path / "run").glob(".saving*"))
+
+
+def test_a_save_that_is_mostly_done_when_asked_to_stop_is_committed_and_then_the_last(rig):
+    rig.gate.hold(1, part=".index")  # which goes last
     rig.save(1)
     assert rig.gate.began[1].wait(PATIENCE)
     rig.stop.set()
@@ -374,7 +390,7 @@ def test_a_save_under_way_when_asked_to_stop_is_committed_and_then_the_last(rig)
 def test_asked_to_stop_while_it_waits_the_loop_goes_on_and_the_last_takes_the_waiting_ones_place(
     rig,
 ):
-    rig.gate.hold(1)
+    rig.gate.hold(1, part=".index")
     rig.save(1)
     assert rig.gate.began[1].wait(PATIENCE)
     rig.save(2)

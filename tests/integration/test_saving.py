@@ -1,0 +1,44 @@
+"""Saving behind the loop, seen from outside of a real trainer."""
+
+import signal
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorflow import make_ndarray
+
+from tandem.checkpoints.lines import read_line
+from tandem.checkpoints.opening import open_store
+
+
+def losses(run):
+    events = EventAccumulator(str(run / "train"), size_guidance={"tensors": 0})
+    events.Reload()
+    return {
+        event.step: float(make_ndarray(event.tensor_proto))
+        for event in events.Tensors("Loss/total_loss")
+    }
+
+
+@pytest.mark.slow
+def test_a_seeded_run_has_the_same_losses_with_a_save_at_every_step_and_without(
+    small_run, tmp_path, shapes
+):
+    often = small_run.trainer("--checkpoint-every-n", 1, "--summary-every-n", 1, num_steps=6)
+    assert often.wait() == 0, often.log
+    with_saves = losses(small_run.run)
+    small_run.run = tmp_path / "without"
+    seldom = small_run.trainer("--checkpoint-every-n", 100, "--summary-every-n", 1, num_steps=6)
+    assert seldom.wait() == 0, seldom.log
+    assert sorted(with_saves) == [1, 2, 3, 4, 5, 6]
+    assert losses(small_run.run) == with_saves
+    assert len(read_line(open_store(str(small_run.run))).checkpoints) == 1
+
+
+@pytest.mark.slow
+def test_a_deadline_that_can_not_be_met_ends_with_another_code_than_saved(small_run):
+    trainer = small_run.trainer("--termination-deadline", 0, num_steps=500)
+    trainer.wait_for_log("step 3/500")
+    trainer.send(signal.SIGTERM)
+    assert trainer.wait() == 1, trainer.log
+    assert "is not committed 0 s after the wish to stop" in trainer.log
+    assert read_line(open_store(str(small_run.run))).outcome is None
