@@ -20,6 +20,7 @@ from services.evaluator.sources import AdoptedSource, RunSource, Source
 from services.evaluator.watch import Ending
 from services.events import EventFolder
 from services.exits import Exit
+from services.folders import own_folder
 from services.processes import metrics_server
 from services.signals import StopRequest
 from tandem.checkpoints import names
@@ -60,11 +61,11 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
     metrics = EvaluatorMetrics(registry)
     with (
         metrics_server(registry, health, host=settings.metrics_host, port=settings.metrics_port),
-        tempfile.TemporaryDirectory(prefix="tandem-evaluator-") as scratch,
+        own_folder(Path(tempfile.gettempdir()), prefix="tandem-evaluator-") as scratch,
     ):
         results = open_store(settings.run)
         name = f"{settings.name} on {socket.gethostname()}/{os.getpid()}"
-        source = _source(settings, results, reader=name, scratch=Path(scratch) / "checkpoint")
+        source = _source(settings, results, reader=name, scratch=scratch / "checkpoint")
         config = load_pipeline(settings.config, overrides=settings.override)
         plan = build_plan(config, check_pipeline(config, for_training=False))
         ensure_run(results)
@@ -82,7 +83,7 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
                             EventFolder(
                                 results,
                                 events_folder(task.eval_set.name),
-                                scratch=Path(scratch),
+                                scratch=scratch,
                             )
                         ),
                         eval_set=task.eval_set,
@@ -95,7 +96,7 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
                 metrics=metrics,
                 health=health,
                 policy=settings.policy,
-                scratch=Path(scratch) / "checkpoint",
+                scratch=scratch / "checkpoint",
                 lease_seconds=settings.lease_seconds,
                 stop=stop,
             )

@@ -12,7 +12,7 @@ from services import quiet
 from services.exits import Exit
 from services.processes import begin_logging, exit_code_of, settings_or_exit
 from services.signals import StopRequest
-from services.trainer.background import THREAD_NAME
+from services.trainer.background import SWITCH_SECONDS, THREAD_NAME
 from services.trainer.settings import TrainerSettings
 
 
@@ -27,6 +27,7 @@ def main() -> None:
     )
     log_fields = begin_logging(settings, process="trainer")
     quiet.prepare(os.environ)  # noqa: TID251
+    sys.setswitchinterval(SWITCH_SECONDS)
     stop = StopRequest()
     stop.install()
 

@@ -13,6 +13,10 @@ logger = logging.getLogger(__name__)
 
 THREAD_NAME = "checkpoint-writer"
 
+SWITCH_SECONDS = 0.0005
+"""How long the trainer's threads may keep the interpreter from each other. With Python's own 5 ms
+the step loop would wait that long each time it comes back from TensorFlow while a save goes on."""
+
 
 class Job(NamedTuple):
     """Something to do behind the loop.

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import socket
 from collections.abc import Sequence
+from pathlib import Path
 
 import tensorflow as tf
 
 import tandem
+from services.folders import own_folder
 from services.signals import StopRequest
 from services.trainer.experiment import Experiment
 from services.trainer.ownership import holder_of, owner_of, process_is_alive
 from services.trainer.scratch import scratch_folder
 from services.trainer.settings import TrainerSettings
+from tandem.checkpoints import names
 from tandem.checkpoints.attempts import Attempt
 from tandem.checkpoints.claims import claim_attempt
 from tandem.checkpoints.commits import Commit
@@ -127,12 +129,22 @@ def _load(
     *,
     reader: str | None,
 ) -> Commit:
-    folder = scratch_folder(store, settings.scratch_dir) / f".fetched-{os.getpid()}"
-    try:
-        fetched = fetch_checkpoint(store, checkpoint, folder, reader=reader)
-        resume(experiment.state, fetched.prefix)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    if store.local_path(names.RUN) is not None:  # read in place
+        return _fetched(store, checkpoint, Path(), experiment, reader=reader)
+    with own_folder(scratch_folder(store, settings.scratch_dir), prefix=".fetched-") as folder:
+        return _fetched(store, checkpoint, folder, experiment, reader=reader)
+
+
+def _fetched(
+    store: ObjectStore,
+    checkpoint: CheckpointId,
+    folder: Path,
+    experiment: Experiment,
+    *,
+    reader: str | None,
+) -> Commit:
+    fetched = fetch_checkpoint(store, checkpoint, folder, reader=reader)
+    resume(experiment.state, fetched.prefix)
     return fetched.commit
 
 

@@ -11,7 +11,11 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from services.trainer.scratch import files_under_way, system_errors_translated
+from services.trainer.scratch import (
+    files_under_way,
+    flushed_while_written,
+    system_errors_translated,
+)
 from tandem.checkpoints.attempts import Attempt, stop_if_superseded
 from tandem.checkpoints.commits import Commit, commit_checkpoint, read_commit
 from tandem.checkpoints.names import CheckpointId
@@ -102,7 +106,8 @@ class Committer:
                 system_errors_translated(),
                 files_under_way(self._scratch, self._attempt.number) as folder,
             ):
-                write_files(folder / "ckpt")
+                with flushed_while_written(folder):
+                    write_files(folder / "ckpt")
                 self.newest = commit_checkpoint(
                     self._store,
                     self._attempt,

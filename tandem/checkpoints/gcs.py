@@ -4,7 +4,8 @@
   repeated from here: `tandem.checkpoints.writing` settles an unclear answer by reading back. Only
   files (whose names are unique to an attempt) are uploaded in sessions that resume.
 - delete has the same precondition; an unclear answer is settled by looking whether it is gone.
-- Every put sends the crc32c of its bytes along, so the store refuses what changed on the way.
+- What is put is compared with what the store says it has: small objects send their crc32c along,
+  so that it refuses what changed on the way, files are summed as they go.
 - Reads, listings and deletions are repeated with back-off. A download goes in ranges, all of one
   generation, each repeated by itself.
 - Bytes that arrive with another crc32c than the store has are read again once: what differs then
@@ -16,6 +17,7 @@ Thread-safe, like the client's session. `tandem.checkpoints.gcs_errors` knows Go
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -23,7 +25,7 @@ from typing import BinaryIO, TypeVar
 from google.api_core.retry import Retry
 from google.cloud import storage
 
-from tandem.checkpoints.checksums import Summary, Summing, crc32c_of, summary_of_file
+from tandem.checkpoints.checksums import Summary, Summing, crc32c_of
 from tandem.checkpoints.gcs_errors import is_passing, translated
 from tandem.checkpoints.gcs_locations import BucketLocation
 from tandem.checkpoints.objects import (
@@ -37,6 +39,7 @@ from tandem.checkpoints.objects import (
 from tandem.checkpoints.retrying import DEFAULT_BACKOFF, Backoff, retried
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import (
+    CheckpointDamagedError,
     GenerationMismatchError,
     ObjectExistsError,
     ObjectNotFoundError,
@@ -103,14 +106,17 @@ class GcsStore:
     def create_from_file(
         self, name: str, path: Path, *, on_bytes: Callable[[int], None] = ignoring
     ) -> ObjectStat:
-        """Puts a file's bytes, in an upload session that resumes when they are many."""
+        """Puts a file's bytes, in an upload session that resumes when they are many.
+
+        They are summed as they go, so that a large file is read once.
+        """
         with path.open("rb") as file:
-            summary = summary_of_file(file)
-            file.seek(0)
+            source = _Source(file, on_bytes)
             try:
-                return self._upload(name, _Told(file, on_bytes), summary)
+                stat = self._upload(name, source, size=os.fstat(file.fileno()).st_size)
             except GenerationMismatchError as error:
                 raise ObjectExistsError(f"{name} exists already") from error
+        return _compared(stat, source.summary())
 
     def replace(self, name: str, data: bytes, *, generation: str | None) -> ObjectStat:
         """Puts an object if its generation is still the given one."""
@@ -183,9 +189,10 @@ class GcsStore:
         refuse_other_names(name)
         return self._bucket.blob(self._root + name, **arguments)
 
-    def _new_blob(self, name: str, crc32c: int) -> storage.Blob:
+    def _new_blob(self, name: str, crc32c: int | None = None) -> storage.Blob:
         blob = self._blob(name, chunk_size=self._upload_chunk_bytes)
-        blob.crc32c = base64.b64encode(crc32c.to_bytes(4, "big")).decode()
+        if crc32c is not None:
+            blob.crc32c = base64.b64encode(crc32c.to_bytes(4, "big")).decode()
         blob.cache_control = _NO_CACHE
         blob.content_type = (
             "application/json" if name.endswith(".json") else "application/octet-stream"
@@ -205,13 +212,13 @@ class GcsStore:
             )
         return _stat_of(blob, name)
 
-    def _upload(self, name: str, file: _Told, summary: Summary) -> ObjectStat:
-        blob = self._new_blob(name, summary.crc32c)
+    def _upload(self, name: str, source: _Source, *, size: int) -> ObjectStat:
+        blob = self._new_blob(name)
         try:
             with translated(self.location, name, not_found_is_bucket=True):
                 blob.upload_from_file(
-                    file,
-                    size=summary.size,
+                    source,
+                    size=size,
                     if_generation_match=0,
                     checksum=None,
                     retry=self._session_retry(),
@@ -312,17 +319,23 @@ class GcsStore:
         return piece
 
 
-class _Told:
-    """A file that says when it is read; what Google's client needs of one."""
+class _Source:
+    """A file that is summed, and says so, as Google's client reads it; what that needs of one."""
 
     def __init__(self, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
         self._file = file
         self._on_bytes = on_bytes
+        self._summing = Summing()
+        self._end = 0  # of what is summed; a session that resumes reads some bytes again
 
     def read(self, size: int = -1) -> bytes:
+        start = self._file.tell()
         data = self._file.read(size)
         if data:
             self._on_bytes(len(data))
+        new = data[self._end - start :] if start < self._end else data
+        self._summing.add(new)
+        self._end += len(new)
         return data
 
     def tell(self) -> int:
@@ -330,6 +343,18 @@ class _Told:
 
     def seek(self, offset: int, whence: int = 0) -> int:
         return self._file.seek(offset, whence)
+
+    def summary(self) -> Summary:
+        return self._summing.summary()
+
+
+def _compared(stat: ObjectStat, sent: Summary) -> ObjectStat:
+    if (stat.size, stat.crc32c) != (sent.size, sent.crc32c):
+        raise CheckpointDamagedError(
+            f"{stat.name} arrived in the store with {stat.size} bytes and crc32c "
+            f"{stat.crc32c:08x}; {sent.size} bytes and {sent.crc32c:08x} were sent"
+        )
+    return stat
 
 
 def _stat_of(blob: storage.Blob, name: str) -> ObjectStat:

@@ -87,8 +87,8 @@ class LocalStore:
         with _translated(name):
             self._prepare()
             with source.open("rb") as file:
-                local_files.flush_to_disk(file)
-                stat = _stat(name, summary_of_open_file(file, on_bytes=on_bytes), file)
+                with local_files.flushing(file):
+                    stat = _stat(name, summary_of_open_file(file, on_bytes=on_bytes), file)
                 try:
                     self._link(source, name)
                 except OSError as error:

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -61,6 +62,15 @@ def flush_to_disk(file: BinaryIO) -> None:
     """Waits until a written file's bytes are on the disk."""
     file.flush()
     os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def flushing(file: BinaryIO) -> Iterator[None]:
+    """Gets a written file's bytes onto the disk while the block does something else with it."""
+    with ThreadPoolExecutor(1, thread_name_prefix="fsync") as thread:
+        flushed = thread.submit(os.fsync, file.fileno())
+        yield
+        flushed.result()
 
 
 def flush_folder(folder: Path) -> None:

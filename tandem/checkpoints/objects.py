@@ -76,7 +76,9 @@ class ObjectStore(Protocol):
     ) -> ObjectStat:
         """Like `create`, with a file's bytes, however many.
 
-        Calls `on_bytes` with the size of each piece that is about to go; what it raises ends this.
+        The description is of what the store has; CheckpointDamagedError when that isn't what the
+        file has. Calls `on_bytes` with the size of each piece that is about to go; what that raises
+        ends this.
 
         The store may keep the very file (a link), so the caller must not write to it afterwards;
         removing it is fine.

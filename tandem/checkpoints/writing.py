@@ -18,7 +18,6 @@ from tandem.checkpoints.objects import ObjectStat, ObjectStore, StoredObject, ig
 from tandem.checkpoints.retrying import DEFAULT_BACKOFF
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import (
-    CheckpointDamagedError,
     GenerationMismatchError,
     ObjectExistsError,
     ObjectNotFoundError,
@@ -60,20 +59,17 @@ def create_from_file(
     on_bytes: Callable[[int], None] = ignoring,
     surroundings: Surroundings = SYSTEM,
 ) -> ObjectStat:
-    """Creates an object from a file and compares what the store then has with the file.
-
-    A local folder takes the very file, so there is nothing to compare.
+    """Creates an object from a file; the store says what it then has.
 
     Raises:
         ObjectExistsError: an object of other content is there.
         CheckpointDamagedError: the store has other bytes than it was given.
     """
-    expected = None if store.local_path(name) is not None else _summary_of(path)
+    expected: Summary | None = None
     pauses = DEFAULT_BACKOFF.pauses(surroundings)
     while True:
         try:
-            stat = store.create_from_file(name, path, on_bytes=on_bytes)
-            return stat if expected is None else _compared(stat, expected)
+            return store.create_from_file(name, path, on_bytes=on_bytes)
         except (ObjectExistsError, StoreUnavailableError) as error:
             expected = expected or _summary_of(path)
             standing = _find_stat(store, name)
@@ -135,12 +131,3 @@ def _find_stat(store: ObjectStore, name: str) -> ObjectStat | None:
 
 def _is_of(stat: ObjectStat, expected: Summary) -> bool:
     return (stat.size, stat.crc32c) == (expected.size, expected.crc32c)
-
-
-def _compared(stat: ObjectStat, expected: Summary) -> ObjectStat:
-    if not _is_of(stat, expected):
-        raise CheckpointDamagedError(
-            f"{stat.name} arrived in the store with {stat.size} bytes and crc32c "
-            f"{stat.crc32c:08x}; {expected.size} bytes and {expected.crc32c:08x} were sent"
-        )
-    return stat

@@ -11,6 +11,7 @@ from tandem.checkpoints.lines import read_line
 from tandem.checkpoints.retrying import Backoff
 from tandem.checkpoints.surroundings import SYSTEM
 from tandem.errors import (
+    CheckpointDamagedError,
     ConfigError,
     GenerationMismatchError,
     ObjectExistsError,
@@ -93,6 +94,12 @@ def test_a_create_whose_answer_got_lost_is_found_to_be_done(store, gcs_server, f
     stat = writing.create(store, "x", b"mine", surroundings=IMPATIENT)
     assert stat == store.stat("x")
     assert _applied(gcs_server) == 1
+
+
+def test_a_file_that_changes_on_its_way_is_noticed(store, faults, big_file):
+    faults({"match": "PUT /upload", "flip_sent_bit": True})
+    with pytest.raises(CheckpointDamagedError, match="arrived in the store with 31457280 bytes"):
+        writing.create_from_file(store, "x", big_file, surroundings=IMPATIENT)
 
 
 @pytest.mark.parametrize("status", [503, "reset"])

@@ -157,13 +157,14 @@ def test_a_damaged_record_is_named_before_any_step(start, process, shapes, tmp_p
     assert "damaged.record" in message
 
 
-def test_a_bucket_is_refused_with_what_this_version_can_do():
-    with pytest.raises(ConfigError, match="local folders"):
+def test_another_providers_bucket_is_refused_with_what_this_version_can_do():
+    expected = r"expected a local path, or gs://BUCKET/PREFIX"
+    with pytest.raises(ConfigError, match=expected):
         run_trainer(
-            TrainerSettings(run="gs://bucket/run", config=str(CONFIG)), StopRequest(), LogFields()
+            TrainerSettings(run="s3://bucket/run", config=str(CONFIG)), StopRequest(), LogFields()
         )
-    with pytest.raises(ConfigError, match="local folders"):
-        run_evaluator(EvaluatorSettings(run="gs://bucket/run", config=str(CONFIG)), StopRequest())
+    with pytest.raises(ConfigError, match=expected):
+        run_evaluator(EvaluatorSettings(run="s3://bucket/run", config=str(CONFIG)), StopRequest())
 
 
 def test_a_folder_with_another_programs_checkpoint_is_refused(tmp_path, shapes, caplog):

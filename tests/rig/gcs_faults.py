@@ -12,6 +12,7 @@ its `match` (a regular expression) is found in, with `probability` (default 1). 
     {"match": "GET", "delay": 1.5}                            late
     {"match": "", "times": null, "bytes_per_second": 1e8}     throttled, all connections together
     {"match": "GET /download", "flip_bit": true}              a bit of the answer changed on the way
+    {"match": "PUT /upload", "flip_sent_bit": true}           a bit of a chunk changed on the way
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Fault:
     delay: float = 0.0
     bytes_per_second: float | None = None
     flip_bit: bool = False
+    flip_sent_bit: bool = False
     throttle: Throttle | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:

@@ -139,6 +139,8 @@ class _Handler(BaseHTTPRequestHandler):
         start = self._chunk().start
         with session.lock:
             for piece in self._pieces(fault):
+                if fault.flip_sent_bit:
+                    piece = bytes([piece[0] ^ 1]) + piece[1:]
                 if session.answer is None and start <= session.num_arrived:
                     session.take(start, piece)
                 start += len(piece)

@@ -1,6 +1,7 @@
 """What `tandem store ls` prints."""
 
 import io
+import re
 from datetime import timedelta
 
 import pytest
@@ -60,7 +61,7 @@ def test_each_checkpoint_has_a_line(folder, checkpoint, row):
 
 def test_the_newest_checkpoint_comes_first(folder):
     first = [line.split()[0] for line in _shown(folder) if line.startswith("    ") and line.strip()]
-    assert [row for row in first if row[0].isdigit()] == [
+    assert [row for row in first if re.fullmatch(r"[0-9]+-[0-9]+", row)] == [
         "9000-2", "8000-2", "7000-2", "7000-1", "6000-1", "5000-1", "4000-1", "3000-1", "2000-1",
         "1000-1",
     ]  # fmt: skip
