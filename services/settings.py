@@ -25,7 +25,10 @@ class ProcessSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    run: str = Field(min_length=1, description="run folder that trainer and evaluator share")
+    run: str = Field(
+        min_length=1,
+        description="run folder that trainer and evaluator share, local or gs://BUCKET/FOLDER",
+    )
     config: str = Field(min_length=1, description="pipeline.config, a text proto")
     override: tuple[str, ...] = Field(
         default=(),
