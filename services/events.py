@@ -25,7 +25,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from tandem.checkpoints import writing
 from tandem.checkpoints.objects import ObjectStore
-from tandem.errors import GenerationMismatchError, ObjectNotFoundError, StoreError
+from tandem.errors import GenerationMismatchError, TandemError
 
 _logger = logging.getLogger(__name__)
 
@@ -152,16 +152,12 @@ class _Upload:
                 if len(data) <= size:
                     continue
                 try:
-                    stat = writing.replace(
-                        self._store, f"{self._name}/{path.name}", data, generation=generation
-                    )
+                    self._done[path.name] = self._put(path.name, data, generation)
                 except GenerationMismatchError:  # ours by its name: an answer that came late
-                    self._done[path.name] = (size, self._generation(path.name))
-                except StoreError as error:
+                    self._done[path.name] = (size, None)
+                except (TandemError, OSError) as error:
                     _logger.warning("event files are not uploaded for now: %s", error)
                     return
-                else:
-                    self._done[path.name] = (len(data), stat.generation)
 
     def is_large(self) -> bool:
         """Whether the file under way has become long enough."""
@@ -170,11 +166,12 @@ class _Upload:
         )
         return newest is not None and newest.st_size >= _ROTATE_BYTES
 
-    def _generation(self, file: str) -> str | None:
-        try:
-            return self._store.generation(f"{self._name}/{file}")
-        except ObjectNotFoundError:
-            return None
+    def _put(self, file: str, data: bytes, generation: str | None) -> tuple[int, str]:
+        name = f"{self._name}/{file}"
+        if generation is None and (standing := writing.find(self._store, name)) is not None:
+            generation = standing.stat.generation
+        stat = writing.replace(self._store, name, data, generation=generation)
+        return len(data), stat.generation
 
 
 def _event_files(folder: Path) -> list[Path]:

@@ -268,6 +268,10 @@ class Evaluator:
         try:
             readable = self._source.fetch(checkpoint, on_piece=lambda: self._come_by(held))
             self._load_variables(readable.prefix)
+        except OSError as error:  # a full disk, mostly: that says nothing about the checkpoint
+            raise StoreUnavailableError(
+                f"checkpoint {checkpoint} can't be read here: {error}"
+            ) from error
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
         self._loaded = (checkpoint, readable)

@@ -46,7 +46,7 @@ from tandem.checkpoints.opening import open_store
 from tandem.checkpoints.retiring import Retirer
 from tandem.checkpoints.runs import refuse_foreign_folder
 from tandem.checkpoints.state_file import write_state_file
-from tandem.errors import TrainingError
+from tandem.errors import StoreError, TrainingError
 from tandem.telemetry.health import Health
 from tandem.telemetry.logs import LogFields
 from tandem.telemetry.metrics import TrainerMetrics, TrainPhase
@@ -212,8 +212,11 @@ class _Trainer:
                 if step > first_step:
                     self._saver.finish()
         except TrainingError as error:
-            self._saver.settle()
-            self._end(Outcome.FAILED, reason=str(error))
+            try:
+                self._saver.settle()
+                self._end(Outcome.FAILED, reason=str(error))
+            except StoreError as failure:  # why training failed is what counts
+                logger.error("the end of the attempt is not recorded: %s", failure)
             raise
         last_step = self._experiment.last_step
         if last_step is None or step < last_step:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tandem.checkpoints import names
+from tandem.checkpoints.gcs_locations import is_remote
 from tandem.checkpoints.objects import ObjectStore
 from tandem.errors import ConfigError, StoreError, StoreUnavailableError
 
@@ -28,6 +29,8 @@ def scratch_folder(store: ObjectStore, stated: str | None) -> Path:
             part of the run without a copy.
         stated: by the settings; else the system's temporary folder for a run that is elsewhere.
     """
+    if stated is not None and is_remote(stated):
+        raise ConfigError(f"the scratch folder {stated!r} is no local path")
     run = store.local_path(names.RUN)
     if stated is None and run is not None:
         return run.parent

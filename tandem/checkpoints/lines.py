@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tandem.checkpoints import names
 from tandem.checkpoints.attempts import Attempt, AttemptEnd, Outcome
@@ -26,6 +27,8 @@ from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.records import decode
 from tandem.errors import StoreError
+
+_AttemptRecord = TypeVar("_AttemptRecord", Attempt, AttemptEnd)
 
 
 @dataclass(frozen=True)
@@ -202,11 +205,15 @@ class LineReader:
             if parsed is None:
                 continue
             if parsed.is_end and parsed.number not in self._ends:
-                data = self._store.get(name).data
-                self._ends[parsed.number] = decode(data, AttemptEnd, name=name)
+                self._ends[parsed.number] = self._read(name, AttemptEnd, parsed.number)
             elif not parsed.is_end and parsed.number not in self._attempts:
-                data = self._store.get(name).data
-                self._attempts[parsed.number] = decode(data, Attempt, name=name)
+                self._attempts[parsed.number] = self._read(name, Attempt, parsed.number)
+
+    def _read(self, name: str, record_type: type[_AttemptRecord], number: int) -> _AttemptRecord:
+        record = decode(self._store.get(name).data, record_type, name=name)
+        if record.number != number:
+            raise StoreError(f"{name} is damaged: it holds the record of attempt {record.number}")
+        return record
 
 
 def read_line(store: ObjectStore) -> Line:

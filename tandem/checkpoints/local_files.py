@@ -50,7 +50,7 @@ def _open_locked(folder: Path, *, nonce: Callable[[], str]) -> TemporaryFile:
 def sweep_temporary_files(folder: Path) -> None:
     """Removes temporary files whose writers are gone."""
     for path in folder.glob(f"*{_TEMPORARY_SUFFIX}"):
-        with contextlib.suppress(FileNotFoundError), path.open("rb+") as file:
+        with contextlib.suppress(FileNotFoundError, PermissionError), path.open("rb+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

@@ -29,7 +29,10 @@ def open_store(location: str, *, mount_table: Path = PROC_MOUNTS) -> ObjectStore
         from tandem.checkpoints.gcs_clients import open_gcs_store  # noqa: PLC0415
 
         return open_gcs_store(bucket_location)
-    folder = Path(location).expanduser()
+    try:
+        folder = Path(location).expanduser()
+    except RuntimeError as error:  # ~somebody
+        raise ConfigError(f"the run folder {location!r} names a user that isn't there") from error
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"the run folder {location!r} is a file; expected a folder")
     refuse_unfit_mount(folder, table=mount_table)

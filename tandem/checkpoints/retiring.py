@@ -41,7 +41,7 @@ from tandem.checkpoints.records import CheckpointField, Record, encode
 from tandem.checkpoints.retention import Knowledge, held, to_retire
 from tandem.checkpoints.state_file import write_state_file
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
-from tandem.errors import ObjectExistsError, ObjectNotFoundError
+from tandem.errors import GenerationMismatchError, ObjectExistsError, ObjectNotFoundError
 
 
 class Intent(Record):
@@ -258,7 +258,11 @@ class Retirer:
                 self._remove(name)
 
     def _remove(self, name: str) -> None:
-        try:
-            self._store.delete(name, generation=self._store.generation(name))
-        except ObjectNotFoundError:
-            return  # gone already: another attempt, or this one before a crash
+        while True:
+            try:
+                self._store.delete(name, generation=self._store.generation(name))
+            except GenerationMismatchError:
+                continue  # a bit flipped meanwhile, or another put the same intent anew
+            except ObjectNotFoundError:
+                pass  # gone already: another attempt, or this one before a crash
+            return

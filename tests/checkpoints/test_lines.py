@@ -141,3 +141,10 @@ def test_a_reader_reads_each_record_only_once(store, clock):
     operations.clear()
     assert reader.read() == read_line(store)
     assert operations == ["list", "list"]
+
+
+def test_a_sound_record_under_another_attempts_name_is_damage(store, clock):
+    claim(store, clock)
+    store.create("attempts/0002.json", store.get("attempts/0001.json").data)
+    with pytest.raises(StoreError, match=r"attempts/0002\.json is damaged.*of attempt 1"):
+        read_line(store)

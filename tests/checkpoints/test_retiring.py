@@ -8,7 +8,7 @@ from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.policies import RetentionPolicy
 from tandem.errors import AttemptSupersededError
 from tests.checkpoints.actors import VAL, Evaluator, Trainer, claim
-from tests.checkpoints.hooked_store import HookedStore
+from tests.checkpoints.hooked_store import HookedStore, once
 
 
 def _objects_of(store, *steps):
@@ -221,4 +221,16 @@ def test_a_damaged_checkpoint_is_retired_like_any_other(store, new_trainer):
         trainer.save(step)
     store.create("checkpoints/ckpt-1-1.damaged.json", b"{}")
     assert trainer.retire().retired == ((1, 1),)
+    assert _objects_of(store, 1) == []
+
+
+def test_a_bit_that_flips_just_before_its_object_goes_does_not_keep_it(store, damage, new_trainer):
+    trainer = new_trainer()
+    for step in (1, 2):
+        trainer.save(step)
+    name = "checkpoints/ckpt-1-1.commit.json"
+    meanwhile = once("delete", name, lambda: damage(name, b"flipped"))
+    done = trainer.retirer_on(HookedStore(store, before=meanwhile)).run_pass()
+    assert meanwhile.state["done"]
+    assert done.retired == ((1, 1),)
     assert _objects_of(store, 1) == []

@@ -57,6 +57,7 @@ class Trainer:
         self.attempt = attempt
         self._witness.resumes(process, attempt)
         remove_leftovers(self._scratch, attempt.number)
+        self._witness.tidied(attempt.number)
         write_state_file(self._store, surroundings=self._surroundings)
         self._heartbeat = Heartbeat(
             self._store, TRAINER, attempt=attempt.number, surroundings=self._surroundings

@@ -62,6 +62,7 @@ class Witness:
         damaged: the checkpoints that the test itself has damaged.
         pinned: the checkpoints whose pin was confirmed and not taken away.
         is_reopened: whether training began again after its end, the final checkpoint being damaged.
+        newest_tidy_attempt: that has removed the files under way of all before it.
         seen: how often rare things took place, by what they are.
         trace: a line per operation, when asked for.
     """
@@ -77,6 +78,7 @@ class Witness:
         self.trace = [] if traces else None
         self.sound_at_claim = {}
         self.is_reopened = False
+        self.newest_tidy_attempt = 0
         self.seen = Counter()
         self._leases = {}
         self._named = frozenset()
@@ -152,6 +154,10 @@ class Witness:
             self.broken(
                 "lost", f"attempt {attempt.number} resumes from {found}, the newest is {expected}"
             )
+
+    def tidied(self, number):
+        """An attempt has removed what earlier ones had under way."""
+        self.newest_tidy_attempt = max(self.newest_tidy_attempt, number)
 
     def sound(self):
         """The checkpoints of the line that the test has not damaged."""

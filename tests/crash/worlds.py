@@ -99,9 +99,16 @@ class World:
         store = self._backend.new_client()
         ending.check(store.list(""))
         store.create("probe", b"")  # temporary files are swept by whoever writes next
-        leftovers = [*self._backend.temporary_files(), *self._scratch.glob(".saving-*")]
+        leftovers = [
+            *self._backend.temporary_files(),
+            *(folder for folder in self._scratch.glob(".saving-*") if self._is_left_over(folder)),
+        ]
         if leftovers:
             self.witness.broken("left over", str(leftovers))
+
+    def _is_left_over(self, folder):
+        """Whether a newer trainer should have removed it; there may be none after the last."""
+        return int(folder.name.split("-")[1]) < self.witness.newest_tidy_attempt
 
     # Starting, and starting again.
 
@@ -189,13 +196,10 @@ class World:
         return isinstance(error, StoreUnavailableError) or type(error) in kinds
 
     def _leave_files(self, process, program):
-        """What a killed process had under way stays; the `finally` that removed it never ran.
-
-        Of a trainer, only while it is the newest: the next one removes what is there by then.
-        """
+        """What a killed process had under way stays; the `finally` that removed it never ran."""
         self._backend.leave_temporary_file(process.name)
         attempt = getattr(program, "attempt", None)
-        if attempt is not None and attempt.number == max(self.witness.records.attempts()):
+        if attempt is not None and attempt.number >= self.witness.newest_tidy_attempt:
             folder = self._scratch / f".saving-{attempt.number:04d}-{process.name}"
             folder.mkdir(exist_ok=True)
             (folder / "ckpt.index").write_bytes(b"half a fi")

@@ -1,12 +1,13 @@
 """TensorBoard's event files in a local run folder and in a bucket."""
 
+import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from services import events as module
 from services.events import EventFolder
 from tandem.checkpoints.local import LocalStore
-from tandem.errors import StoreUnavailableError
+from tandem.errors import ConfigError, StoreUnavailableError
 from tests.checkpoints.hooked_store import HookedStore, once
 from tests.checkpoints.memory_store import MemoryStore
 
@@ -86,11 +87,12 @@ def test_a_new_file_is_begun_once_one_is_large(tmp_path, monkeypatch):
     assert points_in(store, "train", tmp_path / "seen") == list(range(10))
 
 
-def test_what_could_not_be_uploaded_goes_with_the_next(tmp_path):
+@pytest.mark.parametrize("error", [StoreUnavailableError("503"), ConfigError("403"), OSError(5)])
+def test_what_could_not_be_uploaded_goes_with_the_next(tmp_path, error):
     memory = MemoryStore()
 
     def fail():
-        raise StoreUnavailableError("503")
+        raise error
 
     broken = once("replace", "train/", fail)
     store = HookedStore(memory, after=broken)

@@ -1,6 +1,7 @@
 """Plays rounds: disturb, start again what died, wait for progress, check every promise."""
 
 import contextlib
+import threading
 import time
 from pathlib import Path
 from random import Random
@@ -120,14 +121,15 @@ class Soak:
         self._timed(lambda: self._disturb_and_check(stage, trouble, disturbance))
 
     def _disturb_and_check(self, stage, trouble, disturbance):
-        began = time.monotonic()
-        if trouble is not None:
-            stage.place.begin(trouble.faults)
-        if disturbance is not None:
-            disturbance.act(stage)
-        if trouble is not None and trouble.seconds is not None:
-            time.sleep(max(0.0, began + trouble.seconds - time.monotonic()))
-            stage.place.relent()
+        with contextlib.ExitStack() as ends:
+            if trouble is not None:
+                stage.place.begin(trouble.faults)
+            if trouble is not None and trouble.seconds is not None:
+                end = threading.Timer(trouble.seconds, stage.place.relent)
+                end.start()  # however long the disturbance takes
+                ends.callback(end.join)
+            if disturbance is not None:
+                disturbance.act(stage)
         _wait_for_progress(stage)
         stage.place.relent()
         stage.observer.check()

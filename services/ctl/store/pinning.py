@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import socket
 from collections.abc import Collection
 
@@ -25,7 +26,7 @@ def pin_checkpoint(run: str, wanted: str, *, reason: str, as_json: bool) -> Exit
     """
     store = open_run(run).store
     checkpoint = _find(wanted, read_line(store))
-    by = f"{getpass.getuser()}@{socket.gethostname()}"
+    by = f"{_user()}@{socket.gethostname()}"
     is_new = pin(store, checkpoint, reason=reason, by=by)
     if as_json:
         print_json({"checkpoint": str(checkpoint), "pinned": True, "changed": is_new})
@@ -88,3 +89,10 @@ def _ambiguous(wanted: str, fitting: Collection[CheckpointId]) -> InputError:
 
 def _listed(checkpoints: Collection[CheckpointId]) -> str:
     return ", ".join(map(str, sorted(checkpoints)))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return f"uid {os.getuid()}"

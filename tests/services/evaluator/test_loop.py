@@ -325,6 +325,22 @@ def test_the_weights_are_brought_and_restored_once_for_all_sets(scene):
     assert len(scene.entries()) == 4
 
 
+def test_a_full_disk_here_says_nothing_about_the_checkpoint(scene):
+    commit = scene.commit(1, 0.4)
+    scene.end(Outcome.FINISHED)
+    fetch, failures = scene.source.fetch, [OSError(28, "No space left on device")] * 4
+
+    def flaky(checkpoint, *, on_piece):
+        if failures:
+            raise failures.pop()
+        return fetch(checkpoint, on_piece=on_piece)
+
+    scene.source.fetch = flaky
+    assert scene.watch({DAY: Scorer(scene.weight)}) is Ending.COMPLETED
+    assert scene.entries()["day", 1].outcome is EntryOutcome.SCORED
+    assert len(read_tries(scene.store, commit.checkpoint, DAY)) == 1
+
+
 def test_newest_first_begins_with_the_newest(scene):
     for step in (1, 2, 3):
         scene.commit(step, 0.1 * step)
