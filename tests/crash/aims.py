@@ -31,11 +31,10 @@ READS_ITS_COMMIT_BACK_LATE = (
     _stalled(r"trainer\S* get checkpoints/.*\.commit\.json"),
 )
 CLAIMS_LATE = (_stalled(r"trainer\S* create attempts/\d+\.json"),)
-ENDS_LATE = (_stalled(r"trainer\S* create attempts/.*\.end\.json"),)
+ENDS_LATE = (_stalled(r"trainer\S* create attempts/.*\.end\.json"), *COMMITS_LATE)
 WRITES_THE_STATE_FILE_LATE = (_stalled(r"trainer\S* (get|replace) checkpoints/checkpoint"),)
 SKIPS_LATE = (_stalled(r"trainer\S* create evaluations/.*-d\d\.json"),)
 DECIDES_LATE = (_stalled(_TRAINER_DECIDES),)
-DECIDES_AND_COMMITS_LATE = (*DECIDES_LATE, *COMMITS_LATE)
 LEASES_LATE = (_stalled(_READER_LEASES),)
 LEASES_AND_DELETES_LATE = (
     _stalled(r"exporter\S* replace leases/"),
@@ -57,7 +56,6 @@ AIMS = (
     WRITES_THE_STATE_FILE_LATE,
     SKIPS_LATE,
     DECIDES_LATE,
-    DECIDES_AND_COMMITS_LATE,
     LEASES_LATE,
     LEASES_AND_DELETES_LATE,
     LEASES_LATE_AND_LOOKS_AT_LEASES_LATE,

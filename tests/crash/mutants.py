@@ -297,6 +297,12 @@ def no_look_at_pins_after_the_intent(patch):
     patch.setattr(Retirer, "_is_kept_by_pin", lambda self, checkpoint: False)
 
 
+@_breaks("best", "ledger", "pin", aims=aims.COMMITS_LATE)
+def no_look_at_attempts_before_the_intent(patch):
+    """What is void in an old attempt's eyes is on the line that a newer one has gone on from."""
+    patch.setattr(retiring, "stop_if_superseded", _nothing)
+
+
 # Rules that no promise hangs on: a process that stalls right after such a look does the same as one
 # that doesn't look. They spare work, and tell an old attempt early that it is one.
 
@@ -316,9 +322,3 @@ def no_look_after_a_late_renewal(patch):
 def no_look_at_attempts_before_the_end(patch):
     """Only the newest attempt's end is the run's."""
     patch.setattr(attempts, "stop_if_superseded", _nothing)
-
-
-@_breaks(aims=aims.DECIDES_AND_COMMITS_LATE)
-def no_look_at_attempts_before_the_intent(patch):
-    """What an old attempt takes for unheld is not the newest, nor the best, of any line."""
-    patch.setattr(retiring, "stop_if_superseded", _nothing)
