@@ -15,7 +15,7 @@ test: setup ## the fast tests
 	@scripts/test
 
 test-slow: setup ## the slow ones: whole runs with real processes
-	@scripts/test -m "slow or soak" -n 1
+	@scripts/test -m "slow or soak"
 
 SCHEDULES ?= 2000
 SEED ?= 1
