@@ -78,9 +78,10 @@ def flushed_while_written(folder: Path) -> Iterator[None]:
 
     def flush() -> None:
         while not is_written.wait(_FLUSH_SECONDS):
-            for path in folder.iterdir():
-                with suppress(OSError), path.open("rb") as file:
-                    os.fdatasync(file.fileno())
+            with suppress(OSError):  # files are renamed, and a newer attempt removes the folder
+                for path in folder.iterdir():
+                    with path.open("rb") as file:
+                        os.fdatasync(file.fileno())
 
     thread = threading.Thread(target=flush, name="flush", daemon=True)
     thread.start()
