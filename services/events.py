@@ -15,7 +15,7 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -43,6 +43,7 @@ class EventFolder:
         scratch: a folder on this machine, used where the run is a bucket.
         upload_seconds: time between two looks for something to upload; None uploads only in
             `flush`, in the caller's thread.
+        closing_seconds: how long the last upload of the thread may take, asked when it begins.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class EventFolder:
         *,
         scratch: Path,
         upload_seconds: float | None = None,
+        closing_seconds: Callable[[], float] = lambda: _CLOSING_SECONDS,
     ) -> None:
         here = store.local_path(f"{folder}/events")
         self._is_remote = here is None
@@ -59,6 +61,7 @@ class EventFolder:
         self._store = store
         self._name = folder
         self._upload = _Upload(store, folder, self._folder)
+        self._closing_seconds = closing_seconds
         self._numbers = itertools.count()
         self._writer: Any = None
         self._writing = threading.Lock()
@@ -86,7 +89,7 @@ class EventFolder:
             self._writer.close()
         self._closing.set()
         if self._thread is not None:
-            self._thread.join(_CLOSING_SECONDS)
+            self._thread.join(max(0.0, self._closing_seconds()))
         elif self._is_remote:
             self._upload()
 

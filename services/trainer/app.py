@@ -33,6 +33,7 @@ from services.trainer.saving import Saver
 from services.trainer.scratch import (
     check_scratch,
     files_under_way,
+    remove_if_empty,
     remove_leftovers,
     scratch_folder,
 )
@@ -61,6 +62,11 @@ _SAVE_PATIENCE_SECONDS = 1800.0
 
 # Scalars of a run in a bucket get there this often.
 _UPLOAD_SECONDS = 30.0
+
+# What is left to be done for the scalars and the heartbeat at the end, at most this long.
+_LAST_UPLOAD_SECONDS = 10.0
+_LAST_BEAT_SECONDS = 5.0
+_LATE_BEAT_SECONDS = 1.0  # after the deadline for a stop
 
 _PHASES: dict[Outcome, TrainPhase] = {
     Outcome.FINISHED: "finished",
@@ -151,7 +157,12 @@ class _Trainer:
         self._scratch = scratch_folder(store, settings.scratch_dir)
         self._scratch.mkdir(exist_ok=True, parents=True)
         remove_leftovers(self._scratch, attempt.number)
-        self._beats = Beats(store, attempt, interval_seconds=settings.heartbeat_interval)
+        self._beats = Beats(
+            store,
+            attempt,
+            interval_seconds=settings.heartbeat_interval,
+            closing_seconds=self._seconds_for_last_beat,
+        )
         self._saver = Saver(
             Committer(store, attempt, retirer=Retirer(store, attempt), scratch=self._scratch),
             attempt,
@@ -168,9 +179,12 @@ class _Trainer:
 
     def run(self, report: RestoreReport | None) -> Exit:
         """Trains; nothing of it is left running afterwards."""
-        with self._beats, self._saver:
-            self._record_start(report)
-            return self._train()
+        try:
+            with self._beats, self._saver:
+                self._record_start(report)
+                return self._train()
+        finally:
+            remove_if_empty(self._scratch)
 
     def _record_start(self, report: RestoreReport | None) -> None:
         """Tells people and the run folder how this attempt begins."""
@@ -291,10 +305,21 @@ class _Trainer:
         with (
             files_under_way(self._scratch, self._attempt.number) as scratch,
             EventFolder(
-                self._store, "train", scratch=scratch, upload_seconds=_UPLOAD_SECONDS
+                self._store,
+                "train",
+                scratch=scratch,
+                upload_seconds=_UPLOAD_SECONDS,
+                closing_seconds=self._seconds_for_last_upload,
             ) as events,
         ):
             yield Summaries(events, self._pace)
+
+    def _seconds_for_last_upload(self) -> float:
+        """The end of the attempt, which is worth more, comes after it."""
+        return min(_LAST_UPLOAD_SECONDS, self._saver.seconds_left() / 2)
+
+    def _seconds_for_last_beat(self) -> float:
+        return min(_LAST_BEAT_SECONDS, max(_LATE_BEAT_SECONDS, self._saver.seconds_left()))
 
     def _say(
         self, phase: TrainPhase, step: int | None = None, *, patience: float | None = None

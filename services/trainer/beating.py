@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ class Beats:
         attempt: whose heartbeat it is.
         interval_seconds: least time between two beats of the same phase; a new phase is written at
             once.
+        closing_seconds: how long the last post may take, asked when the end has come.
         surroundings: for the records.
     """
 
@@ -47,11 +49,13 @@ class Beats:
         attempt: Attempt,
         *,
         interval_seconds: float,
+        closing_seconds: Callable[[], float] = lambda: _CLOSING_SECONDS,
         surroundings: Surroundings = SYSTEM,
     ) -> None:
         self._store = store
         self._attempt = attempt
         self._interval = interval_seconds
+        self._closing_seconds = closing_seconds
         self._surroundings = surroundings
         self._heartbeat = Heartbeat(
             store, TRAINER, attempt=attempt.number, surroundings=surroundings
@@ -77,7 +81,7 @@ class Beats:
             self._is_closed = True
             self._condition.notify_all()
         # A store that hangs here hangs for no other reason than it did before: leave it behind.
-        self._thread.join(_CLOSING_SECONDS)
+        self._thread.join(max(0.0, self._closing_seconds()))
 
     def post(self, phase: str, step: int | None = None, **facts: Fact) -> None:
         """Says what the loop is doing; returns at once."""

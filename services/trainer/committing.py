@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 from services.trainer.scratch import (
@@ -16,6 +17,7 @@ from services.trainer.scratch import (
     flushed_while_written,
     system_errors_translated,
 )
+from tandem.checkpoints import names
 from tandem.checkpoints.attempts import Attempt, stop_if_superseded
 from tandem.checkpoints.commits import Commit, commit_checkpoint, read_commit
 from tandem.checkpoints.names import CheckpointId
@@ -106,7 +108,9 @@ class Committer:
                 system_errors_translated(),
                 files_under_way(self._scratch, self._attempt.number) as folder,
             ):
-                with flushed_while_written(folder):
+                # What goes to a bucket is read again at once, and may be lost with this machine.
+                becomes_the_object = self._store.local_path(names.RUN) is not None
+                with flushed_while_written(folder) if becomes_the_object else nullcontext():
                     write_files(folder / "ckpt")
                 self.newest = commit_checkpoint(
                     self._store,

@@ -214,7 +214,14 @@ class Saver:
     def act_last(self, act: Callable[[], None]) -> None:
         """Does something with the store after the last save, and within its deadline."""
         self._background.put(Job(act, _nothing))
-        self._await(self._background.wait_until_idle)
+        self._await(self._background.wait_until_idle, "the end of the attempt is not recorded")
+
+    def seconds_left(self) -> float:
+        """Until the deadline, negative after it; endless when nobody has asked to stop."""
+        asked_at = self._stop.asked_at
+        if asked_at is None:
+            return float("inf")
+        return asked_at + self._deadline_seconds - self._monotonic()
 
     def _wait_for_place(self, step: int) -> bool:
         """False when asked to stop first."""
@@ -236,26 +243,20 @@ class Saver:
             logger.warning("a checkpoint that waited gives way to the last one")
         return self._background.wait_for_place(seconds)
 
-    def _await(self, is_ready: Callable[[float], bool]) -> None:
+    def _await(self, is_ready: Callable[[float], bool], lacking: str | None = None) -> None:
         began = self._monotonic()
         if is_ready(0.0):
             return
         self._metrics.set_phase("saving")
         self._on_wait(0.0)
-        while not is_ready(min(_LOOK_SECONDS, self._seconds_left())):
-            if self._seconds_left() <= 0:
+        while not is_ready(min(_LOOK_SECONDS, self.seconds_left())):
+            if self.seconds_left() <= 0:
                 raise StoreUnavailableError(
-                    f"step {self._state.step} is not committed {self._deadline_seconds:g} s after "
-                    "the wish to stop (--termination-deadline); committed is "
-                    f"{self.committed_step or 'nothing'}"
+                    f"{lacking or f'step {self._state.step} is not committed'} "
+                    f"{self._deadline_seconds:g} s after the wish to stop "
+                    f"(--termination-deadline); committed is {self.committed_step or 'nothing'}"
                 )
             self._on_wait(self._monotonic() - began)
-
-    def _seconds_left(self) -> float:
-        asked_at = self._stop.asked_at
-        if asked_at is None:
-            return float("inf")
-        return asked_at + self._deadline_seconds - self._monotonic()
 
     def _queue(self, step: int) -> None:
         now = self._monotonic()

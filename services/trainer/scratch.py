@@ -58,9 +58,17 @@ def remove_leftovers(scratch: Path, attempt: int) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def remove_if_empty(scratch: Path) -> None:
+    """Removes the folder when nobody keeps anything in it."""
+    with suppress(OSError):
+        scratch.rmdir()
+
+
 @contextmanager
 def files_under_way(scratch: Path | None, attempt: int) -> Iterator[Path]:
     """A new folder, gone at the end; a leading dot hides it."""
+    if scratch is not None:  # it goes when another process of this run ends and leaves it empty
+        scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=scratch_prefix(attempt), dir=scratch))
     try:
         yield folder

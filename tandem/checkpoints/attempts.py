@@ -18,7 +18,7 @@ from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.policies import RetentionPolicy
 from tandem.checkpoints.records import CheckpointField, Record, encode
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
-from tandem.errors import AttemptSupersededError
+from tandem.errors import AttemptSupersededError, RunConflictError
 
 
 class Outcome(str, Enum):
@@ -92,8 +92,19 @@ def attempt_is_current(store: ObjectStore, attempt: Attempt) -> bool:
 
 
 def stop_if_superseded(store: ObjectStore, attempt: Attempt) -> None:
-    """Raises AttemptSupersededError when a newer attempt exists."""
+    """Raises when an attempt has nothing to do in the run any more.
+
+    Raises:
+        AttemptSupersededError: a newer one exists.
+        RunConflictError: its own record is gone.
+    """
     newest = newest_attempt_number(store)
+    if newest < attempt.number:
+        raise RunConflictError(
+            f"the run {store.location} was deleted or replaced while attempt {attempt.number} "
+            f"trained: {names.attempt_name(attempt.number)} is gone, expected to stay as long as "
+            "the run; start the trainer again to begin anew"
+        )
     if newest > attempt.number:
         raise AttemptSupersededError(
             f"attempt {attempt.number} of the run {store.location} stops, as attempt {newest} has "

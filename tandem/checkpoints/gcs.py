@@ -26,7 +26,7 @@ from google.api_core.retry import Retry
 from google.cloud import storage
 
 from tandem.checkpoints.checksums import Summary, Summing, crc32c_of
-from tandem.checkpoints.gcs_errors import is_passing, translated
+from tandem.checkpoints.gcs_errors import is_passing_in_session, translated
 from tandem.checkpoints.gcs_locations import BucketLocation
 from tandem.checkpoints.objects import (
     ObjectStat,
@@ -230,7 +230,7 @@ class GcsStore:
 
     def _session_retry(self) -> Retry:
         return Retry(
-            predicate=is_passing,
+            predicate=is_passing_in_session,
             initial=self._backoff.initial_seconds,
             multiplier=self._backoff.factor,
             maximum=self._backoff.max_seconds,

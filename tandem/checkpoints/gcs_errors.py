@@ -45,6 +45,7 @@ _GOOGLE_TYPES = (
 
 # 410: an upload session that has expired. 409: another request is changing the object.
 _PASSING_CODES = frozenset({408, 409, 410, 429, 500, 502, 503, 504})
+_NO_SESSION_CODES = frozenset({404, 410})
 _RATE_LIMITS = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})  # sent with code 403
 
 _MAX_MESSAGE_CHARACTERS = 300
@@ -76,6 +77,11 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, _PASSING_TYPES)
 
 
+def is_passing_in_session(error: BaseException) -> bool:
+    """Whether the same request of an upload session may help, and not only another session."""
+    return is_passing(error) and not _is_lost_session(error)
+
+
 def credentials_error(location: str, error: Exception) -> ConfigError:
     """That nothing here says who we are."""
     return ConfigError(
@@ -90,7 +96,7 @@ def _translation(
     error: Exception, location: str, name: str, not_found_is_bucket: bool
 ) -> TandemError:
     what = f"{location}: {name}" if name else location
-    if is_passing(error):
+    if is_passing(error) or _is_lost_session(error):
         return StoreUnavailableError(f"{what}: {_short(error)}")
     if isinstance(error, auth.GoogleAuthError):
         return credentials_error(location, error)
@@ -119,6 +125,14 @@ def _refused(what: str, error: api.GoogleAPICallError) -> ConfigError:
         "the bucket for the account that this process runs as: grant it with 'gcloud storage "
         "buckets add-iam-policy-binding'"
     )
+
+
+def _is_lost_session(error: BaseException) -> bool:
+    """Whether the store doesn't know an upload session (any more): only sessions use PUT."""
+    response = getattr(error, "response", None)
+    if not isinstance(response, requests.Response) or response.request is None:
+        return False
+    return response.request.method == "PUT" and response.status_code in _NO_SESSION_CODES
 
 
 def _is_rate_limit(error: api.GoogleAPICallError) -> bool:

@@ -2,7 +2,7 @@ import pytest
 
 from tandem.checkpoints.attempts import Outcome, end_attempt, stop_if_superseded
 from tandem.checkpoints.lines import read_line
-from tandem.errors import AttemptSupersededError, ObjectExistsError
+from tandem.errors import AttemptSupersededError, ObjectExistsError, RunConflictError
 from tests.checkpoints.actors import claim
 
 
@@ -33,6 +33,15 @@ def test_a_superseded_attempt_has_no_say_in_the_outcome(store, clock):
     with pytest.raises(AttemptSupersededError):
         end_attempt(store, old, outcome=Outcome.FINISHED, surroundings=clock.surroundings)
     assert read_line(store).outcome is None
+
+
+def test_an_attempt_whose_run_was_deleted_stops_and_says_so(store, clock):
+    attempt = claim(store, clock)
+    for name in store.list(""):
+        store.delete(name, generation=store.generation(name))
+    with pytest.raises(RunConflictError, match=r"deleted .* attempts/0001.json is gone"):
+        end_attempt(store, attempt, outcome=Outcome.FINISHED, surroundings=clock.surroundings)
+    assert store.list("") == []
 
 
 def test_while_a_new_attempt_trains_on_after_a_finished_one_the_run_is_running(store, clock):

@@ -141,6 +141,8 @@ def test_a_small_file_whose_answer_got_lost_is_found_to_be_done(store, faults, t
         {"match": "PUT /upload", "times": 1, "status": "reset", "commit": True},
         {"match": "PUT /upload", "times": 2, "status": 503, "commit": True},
         {"match": "PUT /upload", "times": 3, "status": "reset", "commit": True},
+        {"match": "PUT /upload", "times": 1, "status": 404},  # the session is forgotten
+        {"match": "PUT /upload", "times": 2, "status": 410},
     ],
     ids=str,
 )

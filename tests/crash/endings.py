@@ -106,14 +106,15 @@ class Ending:
             self._witness.broken("state file", f"it names {found}, the line is {expected}")
 
     def check_nothing_left_over(self):
-        kept = {*self._line, *self._witness.pinned} & self._present
+        pinned = {c for c in self._present if pin_of(c) in self._objects}  # confirmed or not
+        kept = pinned | {*self._line} & self._present
         for name in self._objects:
             checkpoint, suffix = parsed(name)
             if name.startswith("leases/"):
                 self._witness.broken("left over", name)
             if checkpoint is None:
                 continue
-            is_under_pin = suffix == INTENT and checkpoint in self._witness.pinned
+            is_under_pin = suffix == INTENT and checkpoint in pinned
             belongs = is_part(suffix) or suffix == DAMAGE
             if not is_under_pin and (checkpoint not in kept or not belongs):
                 self._witness.broken("left over", name)

@@ -82,10 +82,14 @@ class Witness:
         self.seen = Counter()
         self._leases = {}
         self._named = frozenset()
+        self._flipped_at = {}
+        self._looked_at = {}
 
     # What the store's clients tell.
 
     def begins(self, process, operation, name, fault):
+        if operation == "get" and parsed(name)[1] == COMMIT:  # with which each fetch begins
+            self._looked_at.pop(process, None)
         if self.trace is not None:
             note = f"  [{fault.value}]" if fault else ""
             self.note(f"{process.name:<14} #{process.operations:<4} {operation} {name}{note}")
@@ -109,6 +113,7 @@ class Witness:
             self.seen[f"{operation} refused"] += 1
 
     def looked_for_file(self, process, name, *, exists):
+        self._looked_at.setdefault(process, {}).setdefault(name, self._schedule.operations)
         if not exists:
             self._missed(process, name)
 
@@ -125,8 +130,15 @@ class Witness:
         """A reader was given these bytes (by suffix) for a checkpoint."""
         if tuple(checkpoint) not in self.committed:
             self.broken("bytes", f"{process.name} read {checkpoint}, which nobody committed")
-        if files != self.committed[tuple(checkpoint)].files:
+        committed = self.committed[tuple(checkpoint)].files
+        differing = {s for s in {*files, *committed} if files.get(s) != committed.get(s)}
+        if any(not self._flipped_unseen(process, name_of(checkpoint, s)) for s in differing):
             self.broken("bytes", f"{process.name} read other bytes of {checkpoint}")
+
+    def _flipped_unseen(self, process, name):
+        """Whether a file that is read in place was damaged only after the reader looked at it."""
+        looked_at = self._looked_at.get(process, {}).get(name)
+        return looked_at is not None and looked_at <= self._flipped_at.get(name, -1)
 
     def gone(self, process, checkpoint):
         """A reader without a lease found a checkpoint gone, which may be only if it was retired."""
@@ -166,6 +178,7 @@ class Witness:
     def damages(self, name, data):
         """The test itself has put other bytes in the place of an object's."""
         self.records.objects[name] = data
+        self._flipped_at[name] = self._schedule.operations
         self.damaged.add(parsed(name)[0])
         self.note(f"{'(damage)':<14} {name}")
 

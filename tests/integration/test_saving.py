@@ -1,6 +1,8 @@
 """Saving behind the loop, seen from outside of a real trainer."""
 
+import contextlib
 import signal
+import time
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -8,6 +10,8 @@ from tensorflow import make_ndarray
 
 from tandem.checkpoints.lines import read_line
 from tandem.checkpoints.opening import open_store
+from tandem.errors import GenerationMismatchError, ObjectNotFoundError
+from tests.rig.gcs import BUCKET, running_gcs, unique
 
 
 def losses(run):
@@ -42,3 +46,39 @@ def test_a_deadline_that_can_not_be_met_ends_with_another_code_than_saved(small_
     assert trainer.wait() == 1, trainer.log
     assert "is not committed 0 s after the wish to stop" in trainer.log
     assert read_line(open_store(str(small_run.run))).outcome is None
+
+
+@pytest.fixture
+def bucket_run(small_run, monkeypatch):
+    """A run in a bucket that nobody else uses, and its server."""
+    with running_gcs() as server:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+        small_run.run = f"gs://{BUCKET}/{unique('run')}"
+        yield small_run, server
+
+
+@pytest.mark.slow
+def test_the_deadline_holds_for_all_that_comes_after_it_too_when_the_store_hangs(bucket_run):
+    run, server = bucket_run
+    trainer = run.trainer("--termination-deadline", 4, num_steps=500)
+    trainer.wait_for_log("step 3/500")
+    server.put_faults({"match": "", "times": None, "delay": 120.0})
+    time.sleep(1.0)
+    asked_at = time.monotonic()
+    trainer.send(signal.SIGTERM)
+    assert trainer.wait() == 1, trainer.log
+    assert time.monotonic() - asked_at < 4 + 10  # closing what hangs, unbounded, took 16 s more
+    assert "is not committed 4 s after the wish to stop" in trainer.log
+
+
+@pytest.mark.slow
+def test_a_trainer_whose_run_is_deleted_ends_instead_of_training_for_nobody(bucket_run):
+    run, _ = bucket_run
+    trainer = run.trainer("--checkpoint-every-n", 5, num_steps=100_000)
+    trainer.wait_for_log("checkpoint 5 committed")
+    store = open_store(run.run)
+    for name in store.list(""):
+        with contextlib.suppress(ObjectNotFoundError, GenerationMismatchError):
+            store.delete(name, generation=store.generation(name))
+    assert trainer.wait() == 2, trainer.log
+    assert "was deleted or replaced while attempt 1 trained" in trainer.log

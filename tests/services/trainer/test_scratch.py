@@ -9,6 +9,7 @@ import pytest
 from services.trainer.scratch import (
     check_scratch,
     files_under_way,
+    remove_if_empty,
     remove_leftovers,
     scratch_folder,
     scratch_prefix,
@@ -60,6 +61,17 @@ def test_nothing_is_left_of_files_under_way(tmp_path):
     with pytest.raises(KeyError):
         write_and_fail()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_goes_with_the_last_process_and_is_made_anew_for_files(tmp_path):
+    scratch = tmp_path / "tandem-1"
+    with files_under_way(scratch, 1):
+        remove_if_empty(scratch)
+        assert scratch.is_dir()
+    remove_if_empty(scratch)
+    assert not scratch.exists()
+    with files_under_way(scratch, 2) as folder:
+        assert folder.is_dir()
 
 
 @pytest.mark.parametrize(
