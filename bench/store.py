@@ -9,6 +9,8 @@ Usage: .venv/bin/python -m bench.store [--quick] [--mb 17 500] [--rounds 7] [--j
 - Save to committed, with nothing else to do: against a copy with fsync on the same disk, and
   against google-cloud-storage's own upload to the same (fake) bucket.
 - SIGTERM to committed in a bucket that takes 100 MB/s: when idle, and just after a save has begun.
+  The bucket's throttle is set so that a plain upload of the same size takes what 100 MB/s say, as
+  the fake server begins to take an object in only when the last byte has come.
 - Operations per hour of an evaluator that has nothing to do.
 All figures are medians, and a range beside them.
 """
@@ -106,7 +108,10 @@ def _committed(options: argparse.Namespace, results: dict[str, Any]) -> None:
 
 def _stop(options: argparse.Namespace, results: dict[str, Any]) -> None:
     megabytes = min(_STOP_MB, max(options.mb))
+    rate, plain = _throttle(megabytes)
     _say(options, f"\n## SIGTERM to committed, {megabytes:g} MB to a bucket that takes 100 MB/s\n")
+    results["plain_upload_seconds"] = plain
+    _say(options, f"A plain upload of as much takes {plain:.2f} s.\n")
     _say(options, "| when it comes | seconds | of them, the step |\n|---|---:|---:|")
     moments = (
         ("nothing is under way", None),
@@ -115,12 +120,25 @@ def _stop(options: argparse.Namespace, results: dict[str, Any]) -> None:
     )
     for when, later in moments:
         with running_gcs() as server:
-            server.put_faults(
-                {"match": "", "times": None, "bytes_per_second": _SLOW_BYTES_PER_SECOND}
-            )
+            server.put_faults({"match": "", "times": None, "bytes_per_second": rate})
             seconds, step = _stopped(server, megabytes, later=later)
         results["stop"].append({"when": when, "seconds": seconds, "step_seconds": step})
         _say(options, f"| {when} | {seconds:.2f} | {step:.2f} |")
+
+
+def _throttle(megabytes: float) -> tuple[float, float]:
+    """The rate to let bytes pass at, and the seconds that a plain upload takes then."""
+    wanted = megabytes * 1e6 / _SLOW_BYTES_PER_SECOND
+    rate, plain = _SLOW_BYTES_PER_SECOND, []
+    for _ in range(2):
+        with running_gcs() as server:
+            server.put_faults({"match": "", "times": None, "bytes_per_second": rate})
+            arguments = [f"--mb={megabytes}", f"--url={server.url}", f"--bucket={BUCKET}"]
+            plain = _work("upload", *arguments, "--rounds=3")["plain"]
+        passing = megabytes * 1e6 / rate
+        own = statistics.median(plain) - passing
+        rate = megabytes * 1e6 / max(wanted - own, 0.1 * wanted)
+    return rate, statistics.median(plain)
 
 
 def _stopped(server: GcsServer, megabytes: float, *, later: float | None) -> tuple[float, float]:

@@ -33,7 +33,7 @@ _FOREVER = 1e6
 def main() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)  # as the trainer does
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("measurement", choices=["lost", "local", "bucket", "stop"])
+    parser.add_argument("measurement", choices=["lost", "local", "bucket", "upload", "stop"])
     parser.add_argument("--mb", type=float, required=True)
     parser.add_argument("--threads", type=int, default=0, help="of a step; 0 takes all cores")
     parser.add_argument("--step-seconds", type=float, default=0.1)
@@ -45,7 +45,13 @@ def main() -> None:
     if options.threads:
         tf.config.threading.set_intra_op_parallelism_threads(options.threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
-    measure = {"lost": _lost, "local": _local, "bucket": _bucket, "stop": _stop}
+    measure = {
+        "lost": _lost,
+        "local": _local,
+        "bucket": _bucket,
+        "upload": _upload,
+        "stop": _stop,
+    }
     with tempfile.TemporaryDirectory(prefix="bench-store-", dir=".") as folder:
         result = measure[options.measurement](options, Path(folder).absolute())
     print(json.dumps(result), flush=True)
@@ -133,6 +139,21 @@ def _bucket(options: argparse.Namespace, folder: Path) -> dict[str, list[float]]
 
         store = GcsStore(options.bucket, "saves", client=client)
         return _against(training, store, folder, options.rounds, upload, remove)
+
+
+def _upload(options: argparse.Namespace, folder: Path) -> dict[str, list[float]]:
+    """Seconds of Google's own upload of that many bytes, each time as another object."""
+    path = folder / "object"
+    path.write_bytes(os.urandom(int(options.mb * 1e6)))
+    seconds = []
+    with _client(options.url) as client:
+        for number in range(options.rounds):
+            blob = client.bucket(options.bucket).blob(f"plain-{number}")
+            began = time.monotonic()
+            blob.upload_from_filename(path)
+            seconds.append(time.monotonic() - began)
+            blob.delete()
+    return {"plain": seconds}
 
 
 def _against(

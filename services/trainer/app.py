@@ -27,6 +27,7 @@ from services.trainer.beating import Beats
 from services.trainer.claiming import claim, preload
 from services.trainer.committing import Committer
 from services.trainer.experiment import Experiment, load_experiment
+from services.trainer.keeping import refuse_rules_without_effect
 from services.trainer.loop import Action, StepFacts, run_steps
 from services.trainer.pace import Pace
 from services.trainer.saving import Saver
@@ -47,7 +48,7 @@ from tandem.checkpoints.opening import open_store
 from tandem.checkpoints.retiring import Retirer
 from tandem.checkpoints.runs import refuse_foreign_folder
 from tandem.checkpoints.state_file import write_state_file
-from tandem.errors import StoreError, TrainingError
+from tandem.errors import InputError, StoreError, TrainingError
 from tandem.telemetry.health import Health
 from tandem.telemetry.logs import LogFields
 from tandem.telemetry.metrics import TrainerMetrics, TrainPhase
@@ -93,7 +94,7 @@ def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFie
         if store.local_path(names.RUN) is None or settings.scratch_dir is not None:
             check_scratch(scratch_folder(store, settings.scratch_dir))
         experiment = load_experiment(settings)
-        settings.retention.refuse_unknown_sets(experiment.eval_sets)
+        refuse_rules_without_effect(settings.retention, experiment)
         loaded = preload(store, settings, experiment)
         report = None if loaded else _begin_fresh(experiment)
         try:
@@ -229,7 +230,7 @@ class _Trainer:
             try:
                 self._saver.settle()
                 self._end(Outcome.FAILED, reason=str(error))
-            except StoreError as failure:  # why training failed is what counts
+            except (StoreError, InputError) as failure:  # why training failed is what counts
                 logger.error("the end of the attempt is not recorded: %s", failure)
             raise
         last_step = self._experiment.last_step

@@ -36,7 +36,11 @@ def scratch_folder(store: ObjectStore, stated: str | None) -> Path:
         return run.parent
     # Other runs may share that folder, and what is left of one of their attempts is theirs.
     mark = hashlib.blake2b(store.location.encode(), digest_size=6).hexdigest()
-    return Path(stated or tempfile.gettempdir()).expanduser() / f"tandem-{mark}"
+    try:
+        parent = Path(stated or tempfile.gettempdir()).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"the scratch folder {stated!r}: {error}") from error
+    return parent / f"tandem-{mark}"
 
 
 def check_scratch(folder: Path) -> None:

@@ -32,6 +32,11 @@ def test_a_location_that_is_no_folder_and_no_bucket_is_refused(location):
         open_store(location)
 
 
+def test_the_home_of_a_user_who_does_not_exist_is_refused():
+    with pytest.raises(ConfigError, match="nobody-of-that-name"):
+        open_store("~nobody-of-that-name/run")
+
+
 def test_missing_credentials_are_said_in_one_message_with_the_ways_to_get_some(
     monkeypatch, tmp_path
 ):

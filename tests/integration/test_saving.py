@@ -13,6 +13,12 @@ from tandem.checkpoints.opening import open_store
 from tandem.errors import GenerationMismatchError, ObjectNotFoundError
 from tests.rig.gcs import BUCKET, running_gcs, unique
 
+HOPELESS = """
+train_config { optimizer { momentum_optimizer { learning_rate { constant_learning_rate {
+  learning_rate: 1e30
+} } } } }
+"""
+
 
 def losses(run):
     events = EventAccumulator(str(run / "train"), size_guidance={"tensors": 0})
@@ -69,6 +75,16 @@ def test_the_deadline_holds_for_all_that_comes_after_it_too_when_the_store_hangs
     assert trainer.wait() == 1, trainer.log
     assert time.monotonic() - asked_at < 4 + 10  # closing what hangs, unbounded, took 16 s more
     assert "is not committed 4 s after the wish to stop" in trainer.log
+
+
+@pytest.mark.slow
+def test_a_training_that_failed_says_so_although_the_store_refuses_to_record_it(bucket_run):
+    run, server = bucket_run
+    server.put_faults({"match": "attempts/0001.end", "times": None, "status": 403})
+    trainer = run.trainer("--override", HOPELESS, num_steps=500)
+    assert trainer.wait() == 3, trainer.log
+    assert "the end of the attempt is not recorded" in trainer.log
+    assert "roles/storage.objectUser" in trainer.log
 
 
 @pytest.mark.slow

@@ -39,6 +39,12 @@ def test_a_run_in_a_bucket_has_a_folder_of_its_own_in_the_systems_temporary_one(
     assert scratch_folder(Bucket("gs://bucket/a"), None) == one
 
 
+@pytest.mark.parametrize("stated", ["gs://bucket/scratch", "~nobody-of-that-name/scratch"])
+def test_what_is_no_folder_of_this_machine_is_refused(tmp_path, stated):
+    with pytest.raises(ConfigError, match="scratch folder '"):
+        scratch_folder(LocalStore(tmp_path / "run"), stated)
+
+
 def test_a_folder_that_can_not_be_written_to_is_refused_naming_the_flag(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="--scratch-dir"):
