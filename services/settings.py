@@ -46,6 +46,24 @@ class ProcessSettings(BaseModel):
     )
 
 
+class ClusterSettings(ProcessSettings):
+    """What a process in a Kubernetes cluster is told besides; the chart does."""
+
+    namespace: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Kubernetes namespace of this pod; with it the process tells its Job or "
+        "Deployment what it does, by Events and annotations",
+        json_schema_extra={"group": "Kubernetes"},
+    )
+    pod: str | None = Field(
+        default=None,
+        min_length=1,
+        description="name of this pod, for Events",
+        json_schema_extra={"group": "Kubernetes"},
+    )
+
+
 # Kubernetes describes a Service named `tandem-trainer` to every pod as TANDEM_TRAINER_PORT etc.
 _SERVICE_LINK = re.compile(r"^(service_(host|port)|port)(_|$)")
 

@@ -13,11 +13,15 @@
     │   └── RecordError            a record that can't be read, found while training
     ├── CheckpointDamagedError     bytes differ from those committed; another may do
     ├── AttemptSupersededError     a newer attempt of this run exists: stop quietly
-    └── StoreError                 the run store failed
-        ├── ObjectNotFoundError    no object of that name (and generation)
-        ├── ObjectExistsError      create-only put met an object
-        ├── GenerationMismatchError  the object changed since it was read
-        └── StoreUnavailableError  the only one worth retrying
+    ├── StoreError                 the run store failed
+    │   ├── ObjectNotFoundError    no object of that name (and generation)
+    │   ├── ObjectExistsError      create-only put met an object
+    │   ├── GenerationMismatchError  the object changed since it was read
+    │   └── StoreUnavailableError  the only one worth retrying
+    └── ClusterError               the Kubernetes API failed
+        ├── ClusterRefusedError    no credentials, or a right is missing
+        ├── ClusterNotFoundError   no object of that name
+        └── ClusterUnavailableError  the only one worth retrying
 
 An InputError says what is wrong, the value got, what was expected and where to mend it.
 """
@@ -112,3 +116,19 @@ def nearest_names(name: str, known: Iterable[str], *, prefix: str = "") -> str:
     if not near:
         return ""
     return "; did you mean " + " or ".join(repr(prefix + n) for n in near) + "?"
+
+
+class ClusterError(TandemError):
+    """The Kubernetes API failed in a way that is not the caller's doing."""
+
+
+class ClusterRefusedError(ClusterError):
+    """The API server doesn't know who asks, or the service account lacks a right."""
+
+
+class ClusterNotFoundError(ClusterError):
+    """The cluster has no object of that name."""
+
+
+class ClusterUnavailableError(ClusterError):
+    """The API server is out of reach or busy; the same call may work later."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import get_args
 
@@ -34,6 +34,7 @@ class Projections:
         events: TensorBoard's folder of the set.
         eval_set: the set.
         metrics: Prometheus metrics of this process.
+        on_best: told of each new best.
         surroundings: randomness.
     """
 
@@ -44,9 +45,11 @@ class Projections:
         *,
         eval_set: EvalSet,
         metrics: EvaluatorMetrics,
+        on_best: Callable[[LedgerEntry], None],
         surroundings: Surroundings = SYSTEM,
     ) -> None:
         self._store = store
+        self._on_best = on_best
         self._surroundings = surroundings
         self._events = events
         self._eval_set = eval_set
@@ -97,6 +100,7 @@ class Projections:
         self._metrics.show_best(
             self._eval_set.name, step=best.checkpoint.step, metrics=_by_short_name(best)
         )
+        self._on_best(best)
         write_best(self._store, best, metric=BEST_METRIC, surroundings=self._surroundings)
 
 

@@ -3,8 +3,10 @@
 The watch ends in a named state only:
 
     Completed       the trainer finished, and every checkpoint of its line has its ledger entries
-    TrainerFailed   the trainer ended as failed, and every checkpoint it left has them
-    TimedOut        for `wait_interval` neither a new checkpoint nor a sign of life of the trainer
+    TrainerFailed   the trainer ended as failed, or its Job did without a word of it, and every
+                    checkpoint it left has them
+    TimedOut        for `wait_interval` neither a new checkpoint nor a sign of life of the trainer,
+                    and no Job that may still start one
     Stopped         a signal asked for it
 """
 
@@ -16,6 +18,7 @@ from typing import Literal, NamedTuple
 
 from tandem.checkpoints.attempts import Outcome
 from tandem.checkpoints.names import CheckpointId
+from tandem.kube.jobs import JobPhase
 
 Policy = Literal["every", "newest-first"]
 
@@ -37,22 +40,26 @@ class Situation(NamedTuple):
         pending: committed checkpoints that still lack an entry, whoever works on them.
         quiet_seconds: since a new checkpoint, an entry or a heartbeat of the trainer was seen
             first, on this process's own clock.
+        job: how far the trainer's Job is; None where there is none, or nobody knows.
     """
 
     outcome: Outcome | None
     pending: Collection[CheckpointId]
     quiet_seconds: float
+    job: JobPhase | None = None
 
 
 def ending(situation: Situation, *, wait_interval: float) -> Ending | None:
     """The state to end in, or None to go on watching."""
-    if situation.outcome is Outcome.FINISHED and not situation.pending:
+    if situation.pending:
+        return None
+    if situation.outcome is Outcome.FINISHED:
         return Ending.COMPLETED
-    if situation.outcome is Outcome.FAILED and not situation.pending:
+    if situation.outcome is Outcome.FAILED or situation.job is JobPhase.FAILED:
         return Ending.TRAINER_FAILED
-    if situation.quiet_seconds >= wait_interval and not situation.pending:
-        return Ending.TIMED_OUT
-    return None
+    if situation.job is not None and not situation.job.is_over:
+        return None  # a trainer that waits for a node, or for quota, is slow and not gone
+    return Ending.TIMED_OUT if situation.quiet_seconds >= wait_interval else None
 
 
 def in_order(pending: Sequence[CheckpointId], policy: Policy) -> list[CheckpointId]:

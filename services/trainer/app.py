@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry
 
+from services.clusters import own_namespace, reporting
 from services.events import EventFolder
 from services.exits import Exit
 from services.processes import metrics_server
@@ -49,6 +50,8 @@ from tandem.checkpoints.retiring import Retirer
 from tandem.checkpoints.runs import refuse_foreign_folder
 from tandem.checkpoints.state_file import write_state_file
 from tandem.errors import InputError, StoreError, TrainingError
+from tandem.kube.objects import Kind, Subject
+from tandem.kube.reporting import Reporter
 from tandem.telemetry.health import Health
 from tandem.telemetry.logs import LogFields
 from tandem.telemetry.metrics import TrainerMetrics, TrainPhase
@@ -68,6 +71,8 @@ _UPLOAD_SECONDS = 30.0
 _LAST_UPLOAD_SECONDS = 10.0
 _LAST_BEAT_SECONDS = 5.0
 _LATE_BEAT_SECONDS = 1.0  # after the deadline for a stop
+_LAST_WORDS_SECONDS = 5.0
+_LATE_WORDS_SECONDS = 1.0
 
 _PHASES: dict[Outcome, TrainPhase] = {
     Outcome.FINISHED: "finished",
@@ -88,7 +93,12 @@ def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFie
     health = Health(patience_seconds=_STEP_PATIENCE_SECONDS)
     health.beat(phase="starting", patience_seconds=_START_PATIENCE_SECONDS)
     metrics = TrainerMetrics(registry)
-    with metrics_server(registry, health, host=settings.metrics_host, port=settings.metrics_port):
+    subject = Subject(Kind.JOB, settings.job) if settings.job else None
+    with (
+        metrics_server(registry, health, host=settings.metrics_host, port=settings.metrics_port),
+        own_namespace(settings, component="tandem-trainer") as namespace,
+        reporting(namespace, subject, closing_seconds=_seconds_for_last_words(stop)) as reporter,
+    ):
         store = open_store(settings.run)
         refuse_foreign_folder(store)
         if store.local_path(names.RUN) is None or settings.scratch_dir is not None:
@@ -114,8 +124,14 @@ def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFie
             health=health,
             stop=stop,
             log_fields=log_fields,
+            reporter=reporter,
         )
         return trainer.run(report)
+
+
+def _seconds_for_last_words(stop: StopRequest) -> Callable[[], float]:
+    """How long the cluster may be told how it ended: after a stop the time is short."""
+    return lambda: _LATE_WORDS_SECONDS if stop() else _LAST_WORDS_SECONDS
 
 
 def _begin_fresh(experiment: Experiment) -> RestoreReport | None:
@@ -145,6 +161,7 @@ class _Trainer:
         health: Health,
         stop: StopRequest,
         log_fields: LogFields,
+        reporter: Reporter,
     ) -> None:
         self._settings = settings
         self._store = store
@@ -154,6 +171,7 @@ class _Trainer:
         self._health = health
         self._stop = stop
         self._log_fields = log_fields
+        self._reporter = reporter
         self._pace = Pace()
         self._scratch = scratch_folder(store, settings.scratch_dir)
         self._scratch.mkdir(exist_ok=True, parents=True)
@@ -203,6 +221,15 @@ class _Trainer:
             f"{step} to {self._experiment.last_step}" if self._experiment.last_step else "endless",
             self._experiment.batch_size,
         )
+        self._reporter.event(
+            "Resumed" if attempt.resumed_from else "Started",
+            f"attempt {attempt.number} of {self._settings.run}, {origin}",
+        )
+        self._reporter.annotate(
+            run=self._settings.run,
+            attempt=attempt.number,
+            target_step=self._experiment.last_step,
+        )
         for line in attempt.config_diff:
             logger.info("config changed since attempt %d: %s", attempt.number - 1, line)
         damaged = read_line(self._store).damaged
@@ -236,9 +263,11 @@ class _Trainer:
         last_step = self._experiment.last_step
         if last_step is None or step < last_step:
             self._end(Outcome.PREEMPTED, reason="asked to stop")
+            self._reporter.event("Stopped", f"step {step} is committed; started again, it goes on")
             logger.info("stopped after step %d; start again to go on", step)
             return Exit.SAVED_RESUME_ME
         self._end(Outcome.FINISHED)
+        self._reporter.event("Finished", f"step {step} is committed")
         logger.info("finished: step %d is committed", step)
         return Exit.FINISHED
 
@@ -278,6 +307,7 @@ class _Trainer:
     def _measure(self, facts: StepFacts) -> None:
         self._pace.add(facts.seconds)
         self._health.beat(phase="training", step=facts.step)
+        self._reporter.annotate(step=facts.step)
         self._metrics.record_step(
             facts.step,
             losses=facts.losses_by_part,
@@ -326,6 +356,7 @@ class _Trainer:
         self, phase: TrainPhase, step: int | None = None, *, patience: float | None = None
     ) -> None:
         self._metrics.set_phase(phase)
+        self._reporter.annotate(phase=phase, step=step)
         self._health.beat(phase=phase, step=step, patience_seconds=patience)
         self._beats.post(phase, step, last_step=self._experiment.last_step)
 

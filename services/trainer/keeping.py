@@ -18,7 +18,8 @@ logger = logging.getLogger(__name__)
 def refuse_rules_without_effect(policy: RetentionPolicy, experiment: Experiment) -> None:
     """Raises ConfigError when a rule names an eval set or a metric that there won't be."""
     policy.refuse_unknown_sets(experiment.eval_sets)
-    policy.refuse_unknown_metrics(_metrics(experiment))
+    if policy.keep_best:
+        policy.refuse_unknown_metrics(_metrics(experiment))
 
 
 def _metrics(experiment: Experiment) -> dict[EvalSet, Collection[str]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
-from services.settings import ProcessSettings
+from services.settings import ClusterSettings
 from tandem.checkpoints.policies import RetentionPolicy, parse_best_rule
 
 
-class TrainerSettings(ProcessSettings):
+class TrainerSettings(ClusterSettings):
     """Trains the model of a pipeline.config and commits checkpoints to the run folder.
 
     Goes on from the run's newest checkpoint when there is one.
@@ -71,6 +71,13 @@ class TrainerSettings(ProcessSettings):
     )
     takeover: bool = Field(
         default=False, description="start although another owner's trainer may still be alive"
+    )
+
+    job: str | None = Field(
+        default=None,
+        min_length=1,
+        description="name of the Job that runs this trainer",
+        json_schema_extra={"group": "Kubernetes"},
     )
 
     @field_validator("keep_best")

@@ -5,6 +5,7 @@ import pytest
 from services.evaluator.watch import Ending, Situation, ending, in_order
 from tandem.checkpoints.attempts import Outcome
 from tandem.checkpoints.names import CheckpointId
+from tandem.kube.jobs import JobPhase
 
 FIRST, SECOND, THIRD = CheckpointId(9, 1), CheckpointId(10, 1), CheckpointId(100, 2)
 
@@ -30,6 +31,24 @@ def test_the_watch_ends_only_when_nothing_is_left_to_score(
 ):
     situation = Situation(outcome, pending, quiet_seconds)
     assert ending(situation, wait_interval=180.0) is expected
+
+
+@pytest.mark.parametrize(
+    ("outcome", "job", "expected"),
+    [
+        (None, JobPhase.WAITING, None),
+        (None, JobPhase.RUNNING, None),
+        (Outcome.PREEMPTED, JobPhase.WAITING, None),
+        (None, JobPhase.FAILED, Ending.TRAINER_FAILED),
+        (None, JobPhase.COMPLETE, Ending.TIMED_OUT),
+        (Outcome.FINISHED, JobPhase.FAILED, Ending.COMPLETED),
+    ],
+)
+def test_a_job_that_may_start_a_trainer_is_waited_for_and_a_failed_one_is_not(
+    outcome, job, expected
+):
+    assert ending(Situation(outcome, [], 1000.0, job), wait_interval=180.0) is expected
+    assert ending(Situation(outcome, [FIRST], 1000.0, job), wait_interval=180.0) is None
 
 
 def test_every_goes_by_step_and_not_by_spelling():
