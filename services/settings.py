@@ -63,6 +63,11 @@ class ClusterSettings(ProcessSettings):
         json_schema_extra={"group": "Kubernetes"},
     )
 
+    @property
+    def credentials_seconds(self) -> float:
+        """How long credentials may take: those of a new pod come a little after it."""
+        return 60.0 if self.namespace is not None else 0.0
+
 
 # Kubernetes describes a Service named `tandem-trainer` to every pod as TANDEM_TRAINER_PORT etc.
 _SERVICE_LINK = re.compile(r"^(service_(host|port)|port)(_|$)")

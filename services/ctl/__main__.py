@@ -1,9 +1,13 @@
-"""Entry point of `tandem`: subcommands for people."""
+"""Entry point of `tandem`: subcommands for people.
+
+Exit codes are those of `services.exits`, and 141 where nobody reads the output.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,22 +15,32 @@ from rich.console import Console
 
 import tandem
 from services import quiet
+from services.ctl import streams
 from services.ctl.store.commands import Commands, add_ledger, add_store
 from services.exits import Exit
 from tandem.errors import TandemError
 
+_STEPS = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
+
 
 def main() -> None:
     """Runs one subcommand; a mistake of the user's ends with its message and exit code 2."""
+    streams.prepare()
     quiet.prepare(os.environ)  # noqa: TID251
+    sys.exit(streams.carried_out(_run))
+
+
+def _run() -> int:
     arguments = _parser().parse_args()
     try:
-        sys.exit(int(arguments.run_command(arguments)))
+        return int(arguments.run_command(arguments))
+    except BrokenPipeError:
+        raise
     except (TandemError, OSError) as error:
-        sys.stderr.write(f"tandem: {error}\n")
-        sys.exit(Exit.BAD_INPUT)
+        sys.stderr.write(f"tandem: {streams.escaped_lines(str(error))}\n")
+        return Exit.BAD_INPUT
     except KeyboardInterrupt:
-        sys.exit(Exit.INTERRUPTED)
+        return Exit.INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,8 +72,16 @@ def _add_demo(commands: Commands) -> None:
         type=_local_path,
         help="run folder to go on with (default: the first unfinished)",
     )
-    demo.add_argument("--steps", type=int, help="training steps, 1 or more (default: 600)")
+    demo.add_argument("--steps", type=_steps, help="training steps, 1 or more (default: 600)")
     demo.set_defaults(run_command=_demo)
+
+
+def _steps(text: str) -> int:
+    if not _STEPS.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{streams.shortened(text)!r} is no number of steps; expected 1 to 999999999"
+        )
+    return int(text)
 
 
 def _local_path(text: str) -> Path:
@@ -103,7 +125,9 @@ def _check(arguments: argparse.Namespace) -> Exit:
     with quiet.greetings_withheld():
         from services.ctl.check import check  # noqa: PLC0415
 
-    return check(config_path=arguments.config, overrides=arguments.override, console=Console())
+    return check(
+        config_path=arguments.config, overrides=arguments.override, console=streams.PlainConsole()
+    )
 
 
 def _add_evaluate(commands: Commands) -> None:
@@ -125,7 +149,7 @@ def _evaluate(arguments: argparse.Namespace) -> Exit:
         config_path=arguments.config,
         checkpoint=arguments.checkpoint,
         overrides=arguments.override,
-        console=Console(),
+        console=streams.PlainConsole(),
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.text import Text
 
+from services.ctl.streams import escaped
 from services.exits import Exit
 from tandem.config.pipeline import load_pipeline
 from tandem.config.preflight import check_pipeline
@@ -48,5 +50,5 @@ def check(*, config_path: str, overrides: Sequence[str], console: Console) -> Ex
     ]
     say += [f"  note         {note}" for note in report.notes()]
     say += [f"  no effect    {line}" for line in settings_without_effect(config.train_config)]
-    console.print("\n".join(say), markup=False, highlight=False, soft_wrap=True)
+    console.print(Text("\n".join(map(escaped, say))), soft_wrap=True)
     return Exit.FINISHED

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
+from services.ctl.streams import escaped
 from services.ctl.tables import metrics_table
 from services.exits import Exit
 from tandem.config.fine_tune import find_checkpoint
@@ -33,10 +35,9 @@ def evaluate(
         evaluation = task.scorer.score()
         metrics = evaluation.metrics.by_tag(include_categories=task.include_categories)
         name = task.eval_set.name or "(unnamed)"
-        console.print(
-            f"eval set {name}: {evaluation.num_scored} images, {files.prefix}", soft_wrap=True
-        )
+        heading = f"eval set {name}: {evaluation.num_scored} images, {files.prefix}"
+        console.print(Text(escaped(heading)), soft_wrap=True)
         console.print(metrics_table([(Path(files.prefix).name, metrics)], first="checkpoint"))
         losses = ", ".join(f"{tag} {value:.4f}" for tag, value in evaluation.losses.items())
-        console.print(losses, highlight=False, soft_wrap=True)
+        console.print(Text(escaped(losses)), soft_wrap=True)
     return Exit.FINISHED

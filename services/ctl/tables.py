@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rich.table import Table
+from rich.text import Text
+
+from services.ctl.streams import escaped
 
 COLUMNS = {
     "AP": "DetectionBoxes_Precision/mAP",
@@ -52,7 +55,7 @@ def metrics_table(
     for step, metrics in rows:
         is_best = best > 0 and metrics.get(COLUMNS["AP"]) == best
         table.add_row(
-            str(step),
+            Text(escaped(str(step))),
             *(short(metrics.get(name)) for name in names.values()),
             style="bold green" if is_best else "",
         )

@@ -12,11 +12,20 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from services.clusters import own_namespace, reporting
+from services.evaluator.jobs import JobWatch
 from services.evaluator.loop import Evaluator
-from services.evaluator.projections import Projections
+from services.evaluator.projections import BEST_METRIC, Projections
 from services.evaluator.recording import Recorder
 from services.evaluator.settings import EvaluatorSettings
-from services.evaluator.sources import AdoptedSource, RunSource, Source
+from services.evaluator.sources import (
+    AdoptedSource,
+    RunSource,
+    Source,
+    refuse_inner_folder,
+    refuse_missing_folder,
+)
+from services.evaluator.telling import BestTeller
 from services.evaluator.watch import Ending
 from services.events import EventFolder
 from services.exits import Exit
@@ -32,8 +41,10 @@ from tandem.checkpoints.opening import open_store
 from tandem.checkpoints.runs import ensure_run, foreign_checkpoint_files
 from tandem.config.pipeline import load_pipeline
 from tandem.config.preflight import check_pipeline
-from tandem.errors import ConfigError, RunConflictError
+from tandem.errors import ClusterError, ClusterRefusedError, ConfigError, RunConflictError
 from tandem.evaluation.build import build_plan
+from tandem.kube.jobs import JobPhase, JobState
+from tandem.kube.objects import Kind, Namespace, Subject
 from tandem.telemetry.health import Health
 from tandem.telemetry.metrics import EvaluatorMetrics
 from tandem.training.states import load_tensors
@@ -59,17 +70,24 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
     health = Health(patience_seconds=settings.wait_interval + settings.poll_interval)
     health.beat(phase="starting", patience_seconds=1800.0)
     metrics = EvaluatorMetrics(registry)
+    subject = Subject(Kind.DEPLOYMENT, settings.deployment) if settings.deployment else None
     with (
         metrics_server(registry, health, host=settings.metrics_host, port=settings.metrics_port),
         own_folder(Path(tempfile.gettempdir()), prefix="tandem-evaluator-") as scratch,
+        own_namespace(settings, component="tandem-evaluator") as namespace,
+        reporting(namespace, subject) as reporter,
     ):
-        results = open_store(settings.run)
+        results = open_store(settings.run, credentials_seconds=settings.credentials_seconds)
         name = f"{settings.name} on {socket.gethostname()}/{os.getpid()}"
         source = _source(settings, results, reader=name, scratch=scratch / "checkpoint")
         config = load_pipeline(settings.config, overrides=settings.override)
         plan = build_plan(config, check_pipeline(config, for_training=False))
         ensure_run(results)
         heartbeat = Heartbeat(results, evaluator_process(settings.name))
+        trainer_job = JobWatch(namespace, settings.trainer_job)
+        on_best = BestTeller(reporter, metric=BEST_METRIC)
+        reporter.event("Started", f"watching {source.location} for checkpoints")
+        reporter.annotate(run=settings.run)
         with contextlib.ExitStack() as events:
             evaluator = Evaluator(
                 source=source,
@@ -88,6 +106,7 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
                         ),
                         eval_set=task.eval_set,
                         metrics=metrics,
+                        on_best=on_best,
                     )
                     for task in plan.tasks
                 },
@@ -97,8 +116,9 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
                 health=health,
                 policy=settings.policy,
                 scratch=scratch / "checkpoint",
-                lease_seconds=settings.lease_seconds,
                 stop=stop,
+                reporter=reporter,
+                trainer_job=trainer_job,
             )
             logger.info(
                 "watching %s for checkpoints; eval sets: %s",
@@ -108,10 +128,20 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
             decided = evaluator.watch(
                 wait_interval=settings.wait_interval, poll_interval=settings.poll_interval
             )
-        logger.info("%s%s", decided.value, _because(decided, settings))
+        why = _because(decided, settings, trainer_job.state)
+        logger.info("%s%s", decided.value, why)
         metrics.set_phase("done")
         heartbeat.beat("done", None, ending=decided.value)
-        _stay(settings, decided, stop, health)
+        reporter.event(
+            decided.value,
+            f"the evaluation of {source.location} is over{why}",
+            is_warning=decided in (Ending.TRAINER_FAILED, Ending.TIMED_OUT),
+        )
+        reporter.annotate(phase="done", ending=decided.value)
+        if settings.on_end != "exit" and decided is not Ending.STOPPED:
+            if settings.on_end == "scale-to-zero":
+                _scale_to_zero(namespace, settings.deployment)
+            _stay(decided, stop, health)
     return _EXITS[decided]
 
 
@@ -121,7 +151,8 @@ def _source(
     """The place to read checkpoints from, as the settings say.
 
     Raises:
-        ConfigError: `adopt` is asked for where there is nothing to adopt.
+        ConfigError: `adopt` is asked for where there is nothing to adopt, or the folder is a part
+            of a run.
         RunConflictError: the folder holds another program's checkpoints, and nobody says `adopt`.
     """
     if settings.checkpoint_dir is None:
@@ -132,9 +163,13 @@ def _source(
             )
         store = results
     else:
-        store = open_store(settings.checkpoint_dir)
+        store = open_store(
+            settings.checkpoint_dir, credentials_seconds=settings.credentials_seconds
+        )
     listed = store.list("")
+    refuse_inner_folder(store, listed)
     if settings.adopt:
+        refuse_missing_folder(store, listed)
         if names.RUN in listed:
             raise ConfigError(
                 f"adopt is set, but {store.location} is a run, whose checkpoints are verified as "
@@ -164,22 +199,35 @@ def _source(
     )
 
 
-def _because(decided: Ending, settings: EvaluatorSettings) -> str:
+def _because(decided: Ending, settings: EvaluatorSettings, job: JobState | None) -> str:
     if decided is Ending.TIMED_OUT:
         return (
             f": no new checkpoint and no sign of life of the trainer for "
             f"{settings.wait_interval:g} s"
         )
     if decided is Ending.TRAINER_FAILED:
-        return ": the trainer ended as failed; what it left is evaluated"
+        words = ["the trainer ended as failed; what it left is evaluated"]
+        if job is not None and job.phase is JobPhase.FAILED:
+            words.append(f"its Job {settings.trainer_job}: {job.reason}: {job.message}")
+        return ": " + "; ".join(words)
     return ""
 
 
-def _stay(settings: EvaluatorSettings, decided: Ending, stop: StopRequest, health: Health) -> None:
+def _scale_to_zero(namespace: Namespace | None, deployment: str | None) -> None:
+    """Has the Deployment end this pod, and start no other; the signal for it comes soon after."""
+    try:
+        if namespace is None or deployment is None:
+            raise ClusterRefusedError("this process knows of no cluster")
+        namespace.scale(deployment, 0)
+    except ClusterError as error:
+        logger.warning("staying up, as the Deployment can't be scaled to zero: %s", error)
+    else:
+        logger.info("Deployment %s is scaled to zero", deployment)
+
+
+def _stay(decided: Ending, stop: StopRequest, health: Health) -> None:
     """Goes on serving metrics where an exit would only lead to a restart."""
-    if settings.on_end != "stay" or decided is Ending.STOPPED:
-        return
-    logger.info("staying up to serve metrics, as on_end says")
+    logger.info("staying up to serve metrics until a signal comes")
     while not stop():
         health.beat(phase=decided.value, patience_seconds=2 * _STAY_LOOK_SECONDS)
         stop.wait(_STAY_LOOK_SECONDS)

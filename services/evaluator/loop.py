@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from services.evaluator.jobs import JobWatch
 from services.evaluator.recording import Recorder
 from services.evaluator.sources import Readable, Source
 from services.evaluator.watch import Ending, Policy, Situation, ending, in_order
@@ -26,6 +27,7 @@ from tandem.errors import (
     ObjectNotFoundError,
     StoreUnavailableError,
 )
+from tandem.kube.reporting import Reporter
 from tandem.telemetry.health import Health
 from tandem.telemetry.metrics import EvalPhase, EvaluatorMetrics
 
@@ -38,10 +40,11 @@ logger = logging.getLogger(__name__)
 # Loading and compiling happen between two signs of life.
 _PATIENCE_SECONDS = 1800.0
 _BEAT_SECONDS = 5.0
+_ASK_CLUSTER_SECONDS = 15.0  # a trainer that beats needs no look at its Job
 
 
 class LeaseLostError(Exception):
-    """Another evaluator has taken the checkpoint over."""
+    """The checkpoint is no longer this process's to read; says why."""
 
 
 class Projection(Protocol):
@@ -68,8 +71,9 @@ class Evaluator:
         health: Health,
         policy: Policy,
         scratch: Path,
-        lease_seconds: float,
         stop: StopRequest,
+        reporter: Reporter,
+        trainer_job: JobWatch,
         surroundings: Surroundings = SYSTEM,
     ) -> None:
         """Wires the parts.
@@ -86,8 +90,9 @@ class Evaluator:
             health: of this loop.
             policy: which checkpoint next.
             scratch: folder that the source fetches checkpoints into; emptied after each.
-            lease_seconds: silence after which another process counts as gone.
             stop: asked between and during evaluations.
+            reporter: tells the cluster.
+            trainer_job: looked at while the trainer is silent.
             surroundings: clock, randomness.
         """
         self._source = source
@@ -101,8 +106,9 @@ class Evaluator:
         self._health = health
         self._policy = policy
         self._scratch = scratch
-        self._lease_seconds = lease_seconds
         self._stop = stop
+        self._reporter = reporter
+        self._trainer_job = trainer_job
         self._surroundings = surroundings
         self._monotonic = surroundings.monotonic
         self._ledger = LedgerReader(results)
@@ -159,7 +165,9 @@ class Evaluator:
             self._seen, self._seen_at = facts, now
         quiet = now - self._seen_at
         silence = self._source.trainer_silence()
-        return Situation(line.outcome, pending, quiet if silence is None else min(quiet, silence))
+        quiet = quiet if silence is None else min(quiet, silence)
+        job = self._trainer_job.look() if quiet >= _ASK_CLUSTER_SECONDS else None
+        return Situation(line.outcome, pending, quiet, job.phase if job else None)
 
     def _is_pending(self, checkpoint: CheckpointId) -> bool:
         return any(not self._is_recorded(checkpoint, task) for task in self._tasks)
@@ -185,7 +193,7 @@ class Evaluator:
                     checkpoint, task.eval_set.name or "eval", eval_set=task.eval_set
                 )
                 if lease is not None:
-                    self._handle(_Held(self._source.leases, lease, self._lease_seconds), task)
+                    self._handle(_Held(self._source.leases, lease), task)
                     return True
         return False
 
@@ -193,8 +201,8 @@ class Evaluator:
         checkpoint = held.lease.checkpoint
         try:
             self._try(held, task)
-        except LeaseLostError:
-            logger.warning("lost checkpoint %s to another evaluator", checkpoint)
+        except LeaseLostError as error:
+            logger.warning("the evaluation of checkpoint %s is given up: %s", checkpoint, error)
         except ObjectNotFoundError:
             logger.info("checkpoint %s was retired meanwhile", checkpoint)
         except CheckpointDamagedError as error:
@@ -294,6 +302,7 @@ class Evaluator:
     def _say(self, phase: EvalPhase, step: int | None = None, **facts: int) -> None:
         self._health.beat(phase=phase, step=step, patience_seconds=_PATIENCE_SECONDS)
         self._metrics.set_phase(phase)
+        self._reporter.annotate(phase=phase, step=step)
         now = self._monotonic()
         if (
             self._said is not None
@@ -311,18 +320,17 @@ class Evaluator:
 class _Held:
     """A lease in use; renewed well within its time."""
 
-    def __init__(self, leases: Leases, lease: Lease, lease_seconds: float) -> None:
+    def __init__(self, leases: Leases, lease: Lease) -> None:
         self._leases = leases
-        self._interval = lease_seconds / 4
         self.lease = lease
 
     def renew_if_due(self, now: float) -> None:
-        """Renews; raises LeaseLostError when the lease is another's by now."""
-        if now - self.lease.renewed_at < self._interval:
+        """Renews; raises LeaseLostError when the lease is gone, or another's by now."""
+        if now - self.lease.renewed_at < self._leases.renew_seconds:
             return
         renewed = self._leases.renew(self.lease)
         if renewed is None:
-            raise LeaseLostError
+            raise LeaseLostError(self._leases.why_lost(self.lease))
         self.lease = renewed
 
     def release(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from services.settings import ProcessSettings
+from services.settings import ClusterSettings
 
 
-class EvaluatorSettings(ProcessSettings):
+class EvaluatorSettings(ClusterSettings):
     """Scores every checkpoint that a trainer commits, once for each eval set of the config.
 
     Ends when the trainer's final checkpoint is scored, or when the trainer shows no life.
@@ -22,8 +22,8 @@ class EvaluatorSettings(ProcessSettings):
     )
     adopt: bool = Field(
         default=False,
-        description="checkpoint_dir is a folder of the Object Detection API: evaluate what is in "
-        "it as it is, and write nothing there",
+        description="checkpoint_dir is a folder of the Object Detection API, which exists but may "
+        "be empty so far: evaluate what is in it as it is, and write nothing there",
     )
     name: str = Field(
         default="main",
@@ -44,13 +44,36 @@ class EvaluatorSettings(ProcessSettings):
         default="every", description="which checkpoint next: the oldest, or the newest"
     )
     lease_seconds: float = Field(
-        default=60.0, gt=0, le=604800, description="silence after which a process counts as gone"
+        default=60.0,
+        gt=0,
+        le=604800,
+        description="silence after which another process counts as gone; leases of this one are "
+        "renewed every quarter of it, and at least every 15 s",
     )
     metrics_port: int = Field(
         default=0, ge=0, le=65535, description="port of /metrics and /healthz; 0 takes a free one"
     )
-    on_end: Literal["exit", "stay"] = Field(
+    on_end: Literal["exit", "stay", "scale-to-zero"] = Field(
         default="exit",
         description="'stay' goes on serving metrics after the last evaluation, for a Deployment, "
-        "which would start an exiting container again",
+        "which would start an exiting container again; 'scale-to-zero' has the Deployment end it",
     )
+    deployment: str | None = Field(
+        default=None,
+        min_length=1,
+        description="name of the Deployment that runs this evaluator",
+        json_schema_extra={"group": "Kubernetes"},
+    )
+    trainer_job: str | None = Field(
+        default=None,
+        min_length=1,
+        description="name of the trainer's Job: while it may still start a pod, the evaluator "
+        "waits; once it has failed, the evaluator ends",
+        json_schema_extra={"group": "Kubernetes"},
+    )
+
+    @model_validator(mode="after")
+    def _check_cluster(self) -> EvaluatorSettings:
+        if self.on_end == "scale-to-zero" and None in (self.namespace, self.deployment):
+            raise ValueError("--on-end scale-to-zero needs --namespace and --deployment")
+        return self

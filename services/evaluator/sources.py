@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tandem.checkpoints import names
 from tandem.checkpoints.adopted import UNVERIFIED, AdoptedCheckpoint, adopted_checkpoints
 from tandem.checkpoints.commits import Commit
 from tandem.checkpoints.fetching import fetch_checkpoint, read_damage
@@ -15,7 +16,7 @@ from tandem.checkpoints.lines import Line, LineReader
 from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
-from tandem.errors import ObjectNotFoundError, StoreError, StoreUnavailableError
+from tandem.errors import ConfigError, ObjectNotFoundError, StoreError, StoreUnavailableError
 
 
 class Readable(NamedTuple):
@@ -134,6 +135,41 @@ class RunSource:
         except StoreError as error:  # the quarantine stands even so
             return f"damaged, and so is the record of what is damaged: {error}"
         return f"damaged: {damage.file}: expected {damage.expected}, found {damage.found}"
+
+
+def refuse_missing_folder(store: ObjectStore, listed: Collection[str]) -> None:
+    """Raises ConfigError where there is no folder; an empty one may fill up.
+
+    Args:
+        store: the folder to adopt.
+        listed: the names of all that is in it.
+    """
+    run_file = store.local_path(names.RUN)
+    if run_file is not None and run_file.parent.is_dir():
+        return
+    if run_file is not None or not listed:
+        what = "no such folder" if run_file is not None else "no object below it"
+        raise ConfigError(
+            f"checkpoint_dir is {store.location}, but there is {what}: give the folder that the "
+            "checkpoints to adopt are in"
+        )
+
+
+def refuse_inner_folder(store: ObjectStore, listed: Collection[str]) -> None:
+    """Raises ConfigError where a run's own `checkpoints/` is given in place of the run.
+
+    Args:
+        store: the folder that checkpoints are to come from.
+        listed: the names of all that is in it.
+    """
+    inside = (f"{names.CHECKPOINTS}{name}" for name in listed if "/" not in name)
+    parsed = filter(None, map(names.parse_checkpoint_object, inside))
+    if any(part.suffix == names.COMMIT_SUFFIX for part in parsed):
+        run = store.location.rpartition("/")[0]
+        raise ConfigError(
+            f"{store.location} is the inner folder of a run, whose checkpoints are verified by "
+            f"their commits: give the run, {run}, as checkpoint_dir and leave adopt out"
+        )
 
 
 class AdoptedSource:

@@ -99,12 +99,12 @@ def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFie
         own_namespace(settings, component="tandem-trainer") as namespace,
         reporting(namespace, subject, closing_seconds=_seconds_for_last_words(stop)) as reporter,
     ):
-        store = open_store(settings.run)
+        store = open_store(settings.run, credentials_seconds=settings.credentials_seconds)
         refuse_foreign_folder(store)
         if store.local_path(names.RUN) is None or settings.scratch_dir is not None:
             check_scratch(scratch_folder(store, settings.scratch_dir))
         experiment = load_experiment(settings)
-        refuse_rules_without_effect(settings.retention, experiment)
+        refuse_rules_without_effect(settings.retention, experiment.config)
         loaded = preload(store, settings, experiment)
         report = None if loaded else _begin_fresh(experiment)
         try:

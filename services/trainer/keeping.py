@@ -5,30 +5,30 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 
-from services.trainer.experiment import Experiment
 from tandem.checkpoints.names import EvalSet
 from tandem.checkpoints.policies import RetentionPolicy, evaluated_metrics
+from tandem.config.eval_sets import eval_sets
 from tandem.config.label_maps import LabelMap, load_label_map
 from tandem.errors import LabelMapError
 from tandem.protos.input_reader_pb2 import InputReader
+from tandem.protos.pipeline_pb2 import TrainEvalPipelineConfig
 
 logger = logging.getLogger(__name__)
 
 
-def refuse_rules_without_effect(policy: RetentionPolicy, experiment: Experiment) -> None:
+def refuse_rules_without_effect(policy: RetentionPolicy, config: TrainEvalPipelineConfig) -> None:
     """Raises ConfigError when a rule names an eval set or a metric that there won't be."""
-    policy.refuse_unknown_sets(experiment.eval_sets)
+    policy.refuse_unknown_sets(eval_sets(config))
     if policy.keep_best:
-        policy.refuse_unknown_metrics(_metrics(experiment))
+        policy.refuse_unknown_metrics(_metrics(config))
 
 
-def _metrics(experiment: Experiment) -> dict[EvalSet, Collection[str]]:
+def _metrics(config: TrainEvalPipelineConfig) -> dict[EvalSet, Collection[str]]:
     """What evaluators of the config give, for the sets of which that can be known here."""
-    config = experiment.config
     if not config.eval_config.include_metrics_per_category:
-        return dict.fromkeys(experiment.eval_sets, evaluated_metrics(None))
+        return dict.fromkeys(eval_sets(config), evaluated_metrics(None))
     found: dict[EvalSet, Collection[str]] = {}
-    for eval_set, reader in zip(experiment.eval_sets, config.eval_input_reader, strict=True):
+    for eval_set, reader in zip(eval_sets(config), config.eval_input_reader, strict=True):
         label_map = _label_map(reader)
         if label_map is not None:
             labels = {item.id: item.label for item in label_map.items}

@@ -3,6 +3,8 @@
     model.ckpt-400.index  model.ckpt-400.data-00000-of-00001  model.ckpt-400.meta    TF1
     ckpt-3.index          ckpt-3.data-00000-of-00002  ...                           TF2
 
+Files that were copied out of a run of Tandem, as `ckpt-1000-2.index`, are of step 1000.
+
 There is no commit. A checkpoint counts once its index and all parts of its data are listed: both
 programs write the index after the data. Sizes, checksums and origin can't be checked, and nothing
 keeps the program from deleting or rewriting a checkpoint while it is read. `UNVERIFIED` says so in
@@ -27,6 +29,7 @@ UNVERIFIED = (
 )
 
 _INDEX = re.compile(r"((?:[^/]*-)?(0|[1-9][0-9]*))\.index")
+_OF_A_RUN = re.compile(r"ckpt-(0|[1-9][0-9]*)-(?:0|[1-9][0-9]*)\.index")
 _DATA = re.compile(r"(.+)\.data-([0-9]{5})-of-([0-9]{5})")
 
 
@@ -42,7 +45,8 @@ def adopted_checkpoints(
 ) -> Mapping[CheckpointId, AdoptedCheckpoint]:
     """The whole checkpoints at the top of a folder, by the number that ends their prefix.
 
-    That is the step for TF1, and the count of saves for TF2. Of two prefixes with the same number
+    That is the step for TF1, and the count of saves for TF2; with a run's the attempt ends it, and
+    the step stands before. Of two prefixes with the same number
     the first by name counts.
     """
     parts: dict[str, dict[str, set[str]]] = {}
@@ -57,7 +61,9 @@ def adopted_checkpoints(
         total = _whole(parts.get(match[1], {}))
         if total is not None:
             data = [f"{match[1]}.data-{n:05d}-of-{total}" for n in range(int(total))]
-            checkpoint = CheckpointId(int(match[2]), ADOPTED_ATTEMPT)
+            of_a_run = _OF_A_RUN.fullmatch(name)
+            step = int(of_a_run[1] if of_a_run else match[2])
+            checkpoint = CheckpointId(step, ADOPTED_ATTEMPT)
             found.setdefault(checkpoint, AdoptedCheckpoint(match[1], (name, *data)))
     return dict(sorted(found.items()))
 

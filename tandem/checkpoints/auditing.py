@@ -4,11 +4,14 @@
 - records: their own checksum, and that they say what their name says;
 - TensorFlow's state file: that it names only checkpoints that can be read;
 - ledger entries: against the commit of their checkpoint, and that its attempt exists;
-- objects that are neither a run's nor TensorBoard's.
+- objects that are neither a run's nor TensorBoard's;
+- in a local folder: folders, pipes and dead links where an object should be.
 
 It writes nothing, and others may write meanwhile: an object that vanishes is no finding, unless the
-commit that needs it stands. Void checkpoints and those that are being retired are verified as well:
-their commit goes before their data do.
+commit that needs it stands, and each finding is looked at again before it is told. The state file
+may name what has an intent: it is brought up to date once no reader is left, just before the commit
+goes, and until then plain TensorFlow reads the checkpoint whole. Void checkpoints and those that
+are being retired are verified as well: their commit goes before their data do.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ from tandem.checkpoints.fetching import Damage
 from tandem.checkpoints.ledger import LedgerEntry
 from tandem.checkpoints.lines import checkpoint_listing, read_line
 from tandem.checkpoints.names import CheckpointId
-from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.objects import ObjectStore, StoredObject
+from tandem.checkpoints.oddities import oddities
 from tandem.checkpoints.records import Record, RecordType, decode
 from tandem.checkpoints.state_file import paths_named
 from tandem.errors import ObjectNotFoundError, StoreError, StoreUnavailableError
@@ -34,6 +38,8 @@ from tandem.errors import ObjectNotFoundError, StoreError, StoreUnavailableError
 _PIECE_BYTES = 16 << 20
 _NOT_THE_STORES = re.compile(r"(train|eval|eval_[^/]+|export|logs)/.+|pipeline\.config")
 _STATE_FILE_TRIES = 5
+
+_MISSING = "it is missing"
 
 _BRING_BACK = "bring it back from a copy"
 _OF_DATA = "bring it back from a copy; until then readers skip this checkpoint"
@@ -112,9 +118,16 @@ class _Auditor:
         self._num_bytes = 0
         self._records: dict[str, Record] = {}
         self._findings: list[Finding] = []
+        self._odd: dict[str, str] = {}
 
     def audit(self) -> Audit:
         self._listed = self._store.list("")
+        found = oddities(self._store, self._listed)
+        self._odd = {n: what for n, what in found.items() if not _NOT_THE_STORES.fullmatch(n)}
+        self._findings += [
+            Finding(name, "an object of this run", what, _MOVE_AWAY)
+            for name, what in self._odd.items()
+        ]
         for name in self._listed:
             if not _is_data(name):
                 self._findings += self._verify_object(name)
@@ -128,12 +141,22 @@ class _Auditor:
         self._findings += self._verify_state_file()
         listing = checkpoint_listing(self._listed)
         return Audit(
-            findings=tuple(sorted(self._findings)),
+            findings=tuple(sorted(filter(self._still_holds, self._findings))),
             num_checkpoints=len(listing.committed),
             num_objects=self._num_objects,
             num_bytes=self._num_bytes,
             uncommitted=tuple(sorted(listing.with_data - listing.committed)),
         )
+
+    def _still_holds(self, finding: Finding) -> bool:
+        """Whether what was found may be wrong even now: what a retirer took away is not."""
+        name = finding.object
+        if name in self._odd:
+            return True
+        part = names.parse_checkpoint_object(name)
+        if part is not None and names.is_data_suffix(part.suffix):
+            return self._still_stands(part.checkpoint)
+        return (finding.found == _MISSING) != (name in self._store.list(name))
 
     def _count(self) -> None:
         self._num_objects += 1
@@ -146,20 +169,22 @@ class _Auditor:
         return {n: r for n, r in self._records.items() if isinstance(r, record_type)}
 
     def _verify_object(self, name: str) -> Iterator[Finding]:
-        if name == names.STATE_FILE or _NOT_THE_STORES.fullmatch(name):
+        if name == names.STATE_FILE or _NOT_THE_STORES.fullmatch(name) or name in self._odd:
             return
         record_type = record_type_of(name)
         if record_type is None:
             yield Finding(name, "an object of this run", "one of something else", _MOVE_AWAY)
             return
-        stored = writing.find(self._store, name)
-        if stored is None:
-            return  # retired, released or withdrawn meanwhile
-        self._num_bytes += len(stored.data)
         advice = _ADVICE.get(record_type.kind, _BRING_BACK)
         try:
+            stored = writing.find(self._store, name)
+            if stored is None:
+                return  # retired, released or withdrawn meanwhile
+            self._num_bytes += len(stored.data)
             record = decode(stored.data, record_type, name=name)
-        except StoreError as error:
+        except StoreUnavailableError:
+            raise
+        except (StoreError, RecursionError) as error:
             yield Finding(name, f"a record of kind {record_type.kind}", str(error), advice)
         else:
             if name_of(record) != name:
@@ -174,11 +199,18 @@ class _Auditor:
             name = names.checkpoint_object(commit.checkpoint, file.suffix)
             expected = _described(file.size, file.crc32c)
             try:
+                if name in self._odd:
+                    continue
                 found = self._sum(name)
                 own = self._store.stat(name) if self._store.local_path(name) is None else None
+            except StoreUnavailableError:
+                raise
             except ObjectNotFoundError:
                 if self._still_stands(commit.checkpoint):
-                    yield Finding(name, expected, "it is missing", _OF_DATA)
+                    yield Finding(name, expected, _MISSING, _OF_DATA)
+                continue
+            except StoreError as error:
+                yield Finding(name, expected, f"it can't be read: {error}", _OF_DATA)
                 continue
             finally:
                 self._count()
@@ -217,9 +249,11 @@ class _Auditor:
         claimed = {p.number for p in parsed if not p.is_end}
         needed = {p.number for p in parsed} | set(range(1, max(claimed, default=0)))
         needed |= {c.attempt for c in checkpoint_listing(self._listed).committed}
-        for name in map(names.attempt_name, sorted(needed - claimed)):
-            if writing.find(self._store, name) is None:  # else it was claimed after the listing
-                yield Finding(name, "the claim of an attempt", "it is missing", _BRING_BACK)
+        claims = {names.attempt_name(number): "the claim of an attempt" for number in needed}
+        for name, expected in ({names.RUN: "the run's identity"} | claims).items():
+            # What isn't there now either was not just created after the listing.
+            if name not in {*self._listed, *self._odd} and name not in self._store.list(name):
+                yield Finding(name, expected, _MISSING, _BRING_BACK)
 
     def _verify_ledger(self, commits: Mapping[CheckpointId, Commit]) -> Iterator[Finding]:
         for name, entry in self._of_type(LedgerEntry).items():
@@ -246,11 +280,11 @@ class _Auditor:
 
     def _verify_state_file(self) -> Iterator[Finding]:
         for _ in range(_STATE_FILE_TRIES):
-            before = writing.find(self._store, names.STATE_FILE)
+            before = self._state_file()
             readable = self._readable()
             if before is None or readable is None:
                 return
-            after = writing.find(self._store, names.STATE_FILE)
+            after = self._state_file()
             if after is None or after.stat.generation != before.stat.generation:
                 continue  # it was written meanwhile: look again
             for path in paths_named(before.data.decode(errors="replace")):
@@ -263,15 +297,26 @@ class _Auditor:
                     )
             return
 
+    def _state_file(self) -> StoredObject | None:
+        return (
+            None if names.STATE_FILE in self._odd else writing.find(self._store, names.STATE_FILE)
+        )
+
     def _readable(self) -> set[str] | None:
-        """Prefixes of the checkpoints that can be read; None where the line can't be known."""
+        """Prefixes of what plain TensorFlow can read whole; None where the line can't be known."""
+        if any(map(names.parse_attempt_object, self._odd)):
+            return None
         try:
             line = read_line(self._store)
         except StoreUnavailableError:
             raise
-        except StoreError:
+        except (StoreError, RecursionError):
             return None  # a finding of its own
-        return {f"ckpt-{checkpoint}" for checkpoint in line.readable}
+        return {
+            f"ckpt-{checkpoint}"
+            for checkpoint in line.checkpoints
+            if checkpoint not in line.damaged
+        }
 
 
 def _is_data(name: str) -> bool:

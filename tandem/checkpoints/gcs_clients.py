@@ -10,18 +10,36 @@ from google.cloud import storage
 from tandem.checkpoints.gcs import GcsStore
 from tandem.checkpoints.gcs_errors import credentials_error
 from tandem.checkpoints.gcs_locations import BucketLocation
+from tandem.checkpoints.retrying import Backoff
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 
 
-def open_gcs_store(location: BucketLocation) -> GcsStore:
+def open_gcs_store(
+    location: BucketLocation,
+    *,
+    credentials_seconds: float,
+    surroundings: Surroundings = SYSTEM,
+) -> GcsStore:
     """Opens a run folder, with the client's own ways to credentials and endpoint; asks nothing.
+
+    Args:
+        location: of the folder.
+        credentials_seconds: how long to wait for credentials.
+        surroundings: clock, sleep, randomness.
 
     Raises:
         ConfigError: there are no credentials.
     """
-    try:
-        client = new_client(project=None)  # buckets are named without their project
-    except GoogleAuthError as error:
-        raise credentials_error(str(location), error) from error
+    pauses = Backoff(deadline_seconds=credentials_seconds).pauses(surroundings)
+    while True:
+        try:
+            client = new_client(project=None)  # buckets are named without their project
+            break
+        except GoogleAuthError as error:
+            pause = next(pauses, None)
+            if pause is None:
+                raise credentials_error(str(location), error) from error
+        surroundings.sleep(pause)
     store = GcsStore(location.bucket, location.prefix, client=client)
     weakref.finalize(store, client.close)
     return store

@@ -42,7 +42,11 @@ def parse_bucket_location(location: str) -> BucketLocation:
     if not _BUCKET.fullmatch(bucket):
         raise _refusal(location, f"{bucket!r} is no bucket's name")
     prefix = prefix.removesuffix("/")
-    parts = prefix.split("/") if prefix else []
+    if not prefix:
+        raise _refusal(
+            location, f"it is a whole bucket; name a folder in it, as {_SCHEME}{bucket}/runs/first"
+        )
+    parts = prefix.split("/")
     if any(part in ("", ".", "..") for part in parts):
         raise _refusal(location, "a part between two slashes is empty, '.' or '..'")
     if _CONTROL_CHARACTER.search(prefix):

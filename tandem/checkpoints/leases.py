@@ -5,8 +5,9 @@ A lease keeps the checkpoint from being retired and divides work: one per checkp
 - acquire: put the lease, then look: the commit is gone, or an intent to retire or a ledger entry is
   there, let go and choose again. (Whoever retires puts its intent first and looks at leases second,
   so of the two at least one sees the other.)
-- renew, well within `lease_seconds`. When it came late, the lease may have looked stale to others:
-  look again. When it is someone else's by now, stop.
+- renew, well within `lease_seconds` and within the minute that others respect a lease for. When it
+  came late, the lease may have looked stale to others: look again. When it is gone, or someone
+  else's by now, stop.
 - release by generation, so never another's.
 - A lease that has not changed for `lease_seconds` on the observer's clock is stale; it is taken
   over, or removed, by its generation.
@@ -33,6 +34,9 @@ from tandem.errors import (
 )
 
 _logger = logging.getLogger(__name__)
+
+RESPECTED_SECONDS = 60.0
+"""For how long trainers respect a lease that doesn't change, whatever its holder is told."""
 
 
 class LeaseRecord(Record):
@@ -77,7 +81,7 @@ class Leases:
         store: ObjectStore,
         *,
         holder: str,
-        lease_seconds: float = 60.0,
+        lease_seconds: float = RESPECTED_SECONDS,
         ledger: ObjectStore | None = None,
         is_open: Callable[[CheckpointId], bool] | None = None,
         surroundings: Surroundings = SYSTEM,
@@ -87,7 +91,7 @@ class Leases:
         Args:
             store: that leases are in.
             holder: this process, for people.
-            lease_seconds: how long a lease that isn't renewed is respected.
+            lease_seconds: how long another's lease that isn't renewed is respected.
             ledger: store that the ledger is in, where it is another.
             is_open: whether a checkpoint may be read; None looks for its commit and intent.
             surroundings: clock, randomness.
@@ -96,9 +100,14 @@ class Leases:
         self._ledger = ledger or store
         self._is_open = is_open or self._is_committed
         self._holder = holder
-        self._lease_seconds = lease_seconds
+        self._fresh_seconds = min(lease_seconds, RESPECTED_SECONDS)
         self._surroundings = surroundings
         self._watch = LeaseWatch(store, lease_seconds=lease_seconds, surroundings=surroundings)
+
+    @property
+    def renew_seconds(self) -> float:
+        """After how long a lease of this process is to be renewed: well before it looks stale."""
+        return self._fresh_seconds / 4
 
     def acquire(
         self, checkpoint: CheckpointId, purpose: str, *, eval_set: EvalSet | None = None
@@ -124,11 +133,21 @@ class Leases:
         )
         if renewed is None:
             return None
-        was_late = self._surroundings.monotonic() - lease.renewed_at >= self._lease_seconds
+        was_late = self._surroundings.monotonic() - lease.renewed_at >= self._fresh_seconds
         if was_late and not self._is_worth_reading(renewed):
             self.release(renewed)
             return None
         return renewed
+
+    def why_lost(self, lease: Lease) -> str:
+        """What became of a lease that could not be renewed, for people."""
+        try:
+            found = read_leases(self._store, lease.name).get(lease.name)
+        except StoreUnavailableError as error:
+            return f"its lease is lost, and can't be looked at: {error}"
+        if found is not None:
+            return f"{found.holder} has taken its lease over"
+        return "its lease was taken for stale and removed, or there was nothing left to read it for"
 
     def release(self, lease: Lease) -> None:
         """Lets go; a lease that another holder has taken over stays that holder's."""

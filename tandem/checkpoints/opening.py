@@ -11,11 +11,15 @@ from tandem.checkpoints.objects import ObjectStore
 from tandem.errors import ConfigError
 
 
-def open_store(location: str, *, mount_table: Path = PROC_MOUNTS) -> ObjectStore:
+def open_store(
+    location: str, *, credentials_seconds: float = 0.0, mount_table: Path = PROC_MOUNTS
+) -> ObjectStore:
     """Opens a run folder; writes nothing, the folder need not exist.
 
     Args:
         location: a local path, or `gs://BUCKET/PREFIX`.
+        credentials_seconds: how long to wait for Google Cloud credentials. A pod that has just been
+            started may be there before its metadata server is.
         mount_table: where the system lists its mounts.
 
     Raises:
@@ -28,7 +32,7 @@ def open_store(location: str, *, mount_table: Path = PROC_MOUNTS) -> ObjectStore
         # Google's client takes a third of a second to import, which local runs do without.
         from tandem.checkpoints.gcs_clients import open_gcs_store  # noqa: PLC0415
 
-        return open_gcs_store(bucket_location)
+        return open_gcs_store(bucket_location, credentials_seconds=credentials_seconds)
     try:
         folder = Path(location).expanduser()
     except RuntimeError as error:  # ~somebody

@@ -6,6 +6,10 @@ follows from a policy is decided in `tandem.checkpoints.retention`.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+
 from pydantic import Field
 
 from tandem.checkpoints.names import EvalSet
@@ -16,6 +20,7 @@ MAIN_METRIC = "DetectionBoxes_Precision/mAP"
 """What the best checkpoint of an evaluation set is the best in."""
 
 _LOSSES = "Loss/"
+_COUNT = re.compile("0*[1-9][0-9]{0,8}")
 _CATEGORIES = "DetectionBoxes_PerformanceByCategory/"
 _KNOWN_METRICS = (
     MAIN_METRIC,
@@ -72,6 +77,24 @@ class RetentionPolicy(Facts):
         """All rules by which the best stay."""
         return (BestRule(), *self.keep_best)
 
+    def refuse_unknown_metrics(self, metrics: Mapping[EvalSet, Collection[str]]) -> None:
+        """Raises ConfigError when a rule's metric is in no evaluation, and so has no effect.
+
+        Args:
+            metrics: the names of what an evaluation gives, by evaluation set; sets of which that
+                can't be known are left out, and what concerns them is let pass.
+        """
+        for rule in self.keep_best:
+            known = [names for eval_set, names in metrics.items() if rule.concerns(eval_set)]
+            if not known or any(rule.metric in names for names in known):
+                continue
+            there = {name for names in known for name in names}
+            hint = nearest_names(rule.metric, there) or _beginning_alike(rule.metric, there)
+            raise ConfigError(
+                f"keep_best names the metric {rule.metric!r}, which no evaluation by this config "
+                f"has{hint}"
+            )
+
     def refuse_unknown_sets(self, eval_sets: tuple[EvalSet, ...]) -> None:
         """Raises ConfigError when a rule looks at a set that there isn't, and so has no effect."""
         known = [eval_set.name for eval_set in eval_sets]
@@ -83,6 +106,36 @@ class RetentionPolicy(Facts):
                 )
 
 
+def category_metrics(labels: Mapping[int, str]) -> tuple[str, ...]:
+    """The metrics of single categories, by the ids and labels of a label map.
+
+    Two categories may bear one label; their names then have the id.
+    """
+    uses = Counter(labels.values())
+    return tuple(
+        f"{_CATEGORIES}mAP/{label}" + (f" (id {number})" if uses[label] > 1 else "")
+        for number, label in labels.items()
+    )
+
+
+def evaluated_metrics(labels: Mapping[int, str] | None) -> tuple[str, ...]:
+    """The names of all that an evaluation gives.
+
+    Args:
+        labels: by id, where the config asks for the categories one by one; else None.
+    """
+    return (*_KNOWN_METRICS, *(category_metrics(labels) if labels is not None else ()))
+
+
+def _beginning_alike(metric: str, known: Collection[str]) -> str:
+    if metric.startswith(_CATEGORIES):
+        alike = sorted(name for name in known if name.startswith(_CATEGORIES))
+        if not alike:
+            return "; set eval_config.include_metrics_per_category for the categories one by one"
+        return f"; of categories it has {', '.join(map(repr, alike))}"
+    return f"; it has {', '.join(map(repr, sorted(known)))}"
+
+
 def parse_best_rule(text: str) -> BestRule:
     """Reads `COUNT`, `COUNT:METRIC` or `COUNT:METRIC:EVAL SET`, as `2:Loss/total_loss:val`.
 
@@ -90,7 +143,7 @@ def parse_best_rule(text: str) -> BestRule:
         ValueError: it is something else, or no evaluation writes that metric.
     """
     count, *rest = text.split(":", 2)
-    if not count.isdecimal() or int(count) < 1:
+    if not _COUNT.fullmatch(count):
         raise ValueError(
             "expected COUNT, COUNT:METRIC or COUNT:METRIC:EVALSET, as 2:Loss/total_loss"
         )

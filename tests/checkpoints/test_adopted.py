@@ -38,3 +38,14 @@ def test_files_in_deeper_folders_or_without_a_number_do_not_count():
     assert not adopted_checkpoints(["a/ckpt-3.index", f"a/ckpt-3.{data}"])
     assert not adopted_checkpoints(["model.ckpt.index", f"model.ckpt.{data}"])
     assert not adopted_checkpoints(["ckpt-03.index", f"ckpt-03.{data}"])
+
+
+def test_of_files_out_of_a_run_the_step_counts_not_the_attempt():
+    data = "data-00000-of-00001"
+    found = adopted_checkpoints(
+        ["ckpt-1000-2.index", f"ckpt-1000-2.{data}", "ckpt-2000-2.index", f"ckpt-2000-2.{data}"]
+    )
+    assert {checkpoint: adopted.prefix for checkpoint, adopted in found.items()} == {
+        (1000, 0): "ckpt-1000-2",
+        (2000, 0): "ckpt-2000-2",
+    }

@@ -11,7 +11,7 @@ from tandem.checkpoints.records import SCHEMA, decode, encode
 from tandem.checkpoints.runs import ensure_run
 from tandem.checkpoints.tries import record_try
 from tandem.errors import CheckpointDamagedError, RunConflictError
-from tests.checkpoints.actors import METRIC, VAL, entry
+from tests.checkpoints.actors import METRIC, VAL, Trainer, entry
 from tests.checkpoints.hooked_store import HookedStore
 
 FIRST = CheckpointId(1, 1)
@@ -167,6 +167,57 @@ def test_a_state_file_that_names_what_can_not_be_read_is_found(whole_run):
     text = whole_run.get(name).data + b'all_model_checkpoint_paths: "ckpt-9-1"\n'
     whole_run.replace(name, text, generation=whole_run.stat(name).generation)
     assert [(o, f) for o, _, f in _findings(whole_run)] == [(name, "it names ckpt-9-1")]
+
+
+def test_the_state_file_may_name_what_waits_for_a_reader_before_it_goes(
+    store, new_trainer, new_evaluator
+):
+    ensure_run(store)
+    trainer = new_trainer()
+    first = trainer.save(1)
+    trainer.save(2)
+
+    def take_a_lease(operation, name):
+        if operation == "create" and name.endswith(".retire.json"):
+            new_evaluator("e1").leases.acquire(first, "export")
+
+    trainer.retirer_on(HookedStore(store, before=take_a_lease)).run_pass()
+    assert f"checkpoints/ckpt-{first}.retire.json" in store.list("checkpoints/")
+    assert f'"ckpt-{first}"' in store.get("checkpoints/checkpoint").data.decode()
+    assert audit(store).findings == ()
+
+
+def test_each_look_of_an_audit_may_meet_a_whole_pass_of_retiring(new_store, clock, tmp_path):
+    def run_with(pass_at):
+        store = new_store(f"run-{pass_at}")
+        ensure_run(store)
+        trainer = Trainer(store, clock, tmp_path / "scratch")
+        for step in (1, 2, 3):
+            trainer.save(step)
+        looks = []
+
+        def retire(operation, name):
+            looks.append(name)
+            if len(looks) == pass_at:
+                trainer.retire()
+
+        found = audit(HookedStore(store, before=retire)).findings
+        return found, len(looks)
+
+    _, num_looks = run_with(0)
+    for pass_at in range(1, num_looks + 1):
+        assert run_with(pass_at)[0] == (), pass_at
+
+
+def test_a_missing_identity_is_found(whole_run):
+    whole_run.delete("run.json", generation=whole_run.stat("run.json").generation)
+    assert _findings(whole_run) == [("run.json", "the run's identity", "it is missing")]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": 1e999}'])
+def test_an_identity_that_is_no_record_is_found(whole_run, damage, content):
+    damage("run.json", content)
+    assert [o for o, *_ in _findings(whole_run)] == ["run.json"]
 
 
 def test_a_quarantine_is_found_when_the_bytes_are_back(whole_run, damage, tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from tandem.checkpoints.gcs_locations import is_remote, parse_bucket_location
+from tandem.checkpoints.gcs_locations import BucketLocation, is_remote, parse_bucket_location
 from tandem.errors import ConfigError
 
 
@@ -9,8 +9,6 @@ from tandem.errors import ConfigError
     [
         ("gs://my-bucket/runs/a", "my-bucket", "runs/a"),
         ("gs://my-bucket/runs/a/", "my-bucket", "runs/a"),
-        ("gs://my-bucket", "my-bucket", ""),
-        ("gs://my-bucket/", "my-bucket", ""),
         ("gs://my.bucket_1/ä b#c?d%20/e", "my.bucket_1", "ä b#c?d%20/e"),
     ],
 )
@@ -20,7 +18,15 @@ def test_a_bucket_and_its_prefix_are_read(location, bucket, prefix):
 
 def test_a_location_is_written_as_users_write_it():
     assert str(parse_bucket_location("gs://my-bucket/runs/")) == "gs://my-bucket/runs"
-    assert str(parse_bucket_location("gs://my-bucket")) == "gs://my-bucket"
+    assert str(BucketLocation("my-bucket", "")) == "gs://my-bucket"
+
+
+@pytest.mark.parametrize("location", ["gs://my-bucket", "gs://my-bucket/"])
+def test_a_whole_bucket_is_refused_with_a_folder_in_it(location):
+    with pytest.raises(
+        ConfigError, match="a whole bucket; name a folder in it, as gs://my-bucket/r"
+    ):
+        parse_bucket_location(location)
 
 
 @pytest.mark.parametrize(

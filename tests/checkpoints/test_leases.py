@@ -1,6 +1,6 @@
 import pytest
 
-from tandem.checkpoints.leases import LeaseWatch
+from tandem.checkpoints.leases import Leases, LeaseWatch
 from tandem.checkpoints.names import CheckpointId
 from tandem.errors import StoreUnavailableError
 from tests.checkpoints.actors import Evaluator
@@ -101,6 +101,44 @@ def test_only_a_late_renewal_looks_again(store, clock, checkpoint, new_evaluator
     clock.now += seconds
     assert (evaluator.leases.renew(lease) is None) == is_lost
     assert (store.list("leases/") == []) == is_lost
+
+
+@pytest.mark.parametrize(("told", "renews_after"), [(20, 5), (60, 15), (600, 15)])
+def test_a_lease_is_renewed_well_within_the_minute_that_trainers_respect(
+    store, clock, checkpoint, told, renews_after
+):
+    leases = Leases(store, holder="e", lease_seconds=told, surroundings=clock.surroundings)
+    assert leases.renew_seconds == renews_after
+    lease = leases.acquire(checkpoint, "val")
+    trainers = LeaseWatch(store, lease_seconds=60, surroundings=clock.surroundings)
+    for _ in range(10):
+        assert trainers.live_checkpoints() == {checkpoint}
+        clock.now += leases.renew_seconds
+        lease = leases.renew(lease)
+    assert lease is not None
+
+
+def test_a_renewal_that_trainers_may_find_late_looks_again(store, clock, checkpoint):
+    leases = Leases(store, holder="e", lease_seconds=600, surroundings=clock.surroundings)
+    lease = leases.acquire(checkpoint, "val")
+    store.create("checkpoints/ckpt-1-1.retire.json", b"{}")
+    clock.now += 60
+    assert leases.renew(lease) is None
+
+
+def test_a_lost_lease_says_who_has_it_or_that_it_was_taken_for_stale(
+    store, clock, checkpoint, new_evaluator
+):
+    evaluator = new_evaluator("e1")
+    lease = evaluator.acquire(checkpoint)
+    watch = LeaseWatch(store, lease_seconds=60, surroundings=clock.surroundings)
+    watch.clear(checkpoint)
+    clock.now += 60
+    assert watch.clear(checkpoint)
+    assert evaluator.leases.renew(lease) is None
+    assert "taken for stale and removed" in evaluator.leases.why_lost(lease)
+    assert new_evaluator("e2").acquire(checkpoint)
+    assert evaluator.leases.why_lost(lease) == "e2 has taken its lease over"
 
 
 def test_a_release_that_the_store_does_not_answer_leaves_the_lease_to_go_stale(

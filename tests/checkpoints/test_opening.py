@@ -1,5 +1,8 @@
 import subprocess
 import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -50,6 +53,54 @@ def test_missing_credentials_are_said_in_one_message_with_the_ways_to_get_some(
     assert "gs://some-bucket/run: no Google Cloud credentials" in message
     assert "Workload Identity" in message
     assert "gcloud auth application-default login" in message
+
+
+class _MetadataServer(BaseHTTPRequestHandler):
+    """As much of a pod's metadata server as says that there is one."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Metadata-Flavor", "Google")
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        self.wfile.write(b"googleapis.com" if "universe" in self.path else b"a-project")
+
+    def log_message(self, *args):
+        pass
+
+
+def test_a_new_pod_waits_for_its_metadata_server(tmp_path):
+    server = HTTPServer(("127.0.0.1", 0), _MetadataServer, bind_and_activate=False)
+    server.server_bind()  # takes the port, but answers nobody yet
+    address = f"127.0.0.1:{server.server_port}"
+    environment = {  # Google's library reads some of it when it is imported
+        "CLOUDSDK_CONFIG": str(tmp_path),
+        "GCE_METADATA_HOST": address,
+        "GCE_METADATA_IP": address,
+        "GCE_METADATA_DETECT_RETRIES": "1",
+        "GCE_METADATA_TIMEOUT": "1",
+    }
+    script = (
+        "from tandem.checkpoints.opening import open_store\n"
+        "print('begins', flush=True)\n"
+        "print(open_store('gs://some-bucket/run', credentials_seconds=60.0).location)"
+    )
+    thread = threading.Thread(target=server.serve_forever)
+    with subprocess.Popen(
+        [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout.readline() == "begins\n"
+            time.sleep(3.0)
+            assert process.poll() is None
+            server.server_activate()
+            thread.start()
+            assert process.stdout.read() == "gs://some-bucket/run\n"
+        finally:
+            process.kill()
+            if thread.is_alive():
+                server.shutdown()
+            server.server_close()
 
 
 def test_a_key_file_that_is_missing_is_named(monkeypatch, tmp_path):

@@ -10,11 +10,12 @@ from tandem.checkpoints.policies import (
     MAIN_METRIC,
     BestRule,
     RetentionPolicy,
+    evaluated_metrics,
     lower_is_better,
     parse_best_rule,
 )
 from tandem.errors import ConfigError
-from tandem.evaluation.coco_metrics import TAGS
+from tandem.evaluation.coco_metrics import TAGS, CategoryAp, CocoMetrics
 from tests.checkpoints.actors import VAL, claim
 
 
@@ -51,7 +52,9 @@ def test_a_rule_is_read_from_what_a_person_writes(text, rule):
     assert parse_best_rule(text) == rule
 
 
-@pytest.mark.parametrize("text", ["", "x", "0", "-1", ":Loss/total_loss", "Loss/total_loss"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "0", "-1", ":Loss/total_loss", "Loss/total_loss", "9" * 5000, "٣"]
+)
 def test_a_rule_without_a_count_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match=r"expected COUNT.*as 2:Loss/total_loss"):
         parse_best_rule(text)
@@ -81,6 +84,48 @@ def test_a_rule_for_a_set_that_there_is_not_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match=r"'nigth'.*'day', 'night'; did you mean 'night'"):
         policy.refuse_unknown_sets(sets)
     RetentionPolicy(keep_best=(BestRule(eval_set="day"),)).refuse_unknown_sets(sets)
+
+
+CATEGORY = "DetectionBoxes_PerformanceByCategory/mAP/"
+
+
+def _policy(*metrics, **more):
+    return RetentionPolicy(keep_best=tuple(BestRule(metric=m, **more) for m in metrics))
+
+
+def test_the_metrics_of_an_evaluation_are_those_that_it_gives():
+    names = {1: "cat", 2: "dog", 4: "cat"}
+    per_category = tuple(CategoryAp(n - 1, name, 0.5) for n, name in names.items())
+    metrics = CocoMetrics(
+        **dict.fromkeys(TAGS, 0.5), per_category=per_category, num_images=1,
+        num_groundtruth_boxes=1, num_detections=1,
+    )  # fmt: skip
+    losses = {name for name in evaluated_metrics(None) if lower_is_better(name)}
+    assert set(evaluated_metrics(None)) == {*metrics.by_tag(), *losses}
+    assert set(evaluated_metrics(names)) == {*metrics.by_tag(include_categories=True), *losses}
+
+
+def test_a_metric_that_the_config_does_not_give_is_refused_with_the_nearest():
+    day, night = EvalSet("day", "d"), EvalSet("night", "d")
+    given = {day: evaluated_metrics({1: "cat"}), night: evaluated_metrics({1: "dog"})}
+    _policy(f"{CATEGORY}cat", f"{CATEGORY}dog", "Loss/total_loss").refuse_unknown_metrics(given)
+    with pytest.raises(
+        ConfigError, match=f"'{CATEGORY}cats', which .*; did you mean '{CATEGORY}cat'"
+    ):
+        _policy(f"{CATEGORY}cats").refuse_unknown_metrics(given)
+    with pytest.raises(ConfigError, match=f"did you mean '{CATEGORY}cat'"):
+        _policy(f"{CATEGORY}dog", eval_set="day").refuse_unknown_metrics(given)
+    _policy(f"{CATEGORY}dog", eval_set="night").refuse_unknown_metrics(given)
+
+
+def test_a_category_where_none_is_reported_is_refused_with_the_field_to_set():
+    given = {EvalSet("day", "d"): evaluated_metrics(None)}
+    with pytest.raises(ConfigError, match=r"set eval_config\.include_metrics_per_category"):
+        _policy(f"{CATEGORY}cat").refuse_unknown_metrics(given)
+
+
+def test_a_set_of_which_the_metrics_are_not_known_is_let_pass():
+    _policy(f"{CATEGORY}cat").refuse_unknown_metrics({})
 
 
 def test_policy_and_eval_sets_are_recorded_with_the_claim(store, clock):

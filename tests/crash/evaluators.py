@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from prometheus_client import CollectorRegistry
 
+from services.evaluator.jobs import JobWatch
 from services.evaluator.loop import Evaluator as Loop
 from services.evaluator.recording import Recorder
 from services.evaluator.sources import RunSource
@@ -12,6 +13,7 @@ from services.signals import StopRequest
 from tandem.checkpoints.bests import best_entry, write_best
 from tandem.checkpoints.heartbeats import Heartbeat, evaluator_process
 from tandem.checkpoints.policies import MAIN_METRIC
+from tandem.kube.reporting import silent
 from tandem.telemetry.health import Health
 from tandem.telemetry.metrics import EvaluatorMetrics
 from tests.crash.reading import files_at
@@ -145,8 +147,9 @@ class Evaluator:
             health=Health(patience_seconds=60.0, monotonic=process.monotonic),
             policy=self._plan.policy,
             scratch=self._scratch,
-            lease_seconds=LEASE_SECONDS,
             stop=_Stop(process),
+            reporter=silent(),
+            trainer_job=JobWatch(None, None),
             surroundings=surroundings,
         )
         self.ending = loop.watch(wait_interval=float("inf"), poll_interval=_POLL_SECONDS)

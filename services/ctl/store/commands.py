@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TypeAlias
 
-from rich.console import Console
-
+from services.ctl.streams import PlainConsole, shortened
 from services.exits import Exit
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -30,6 +29,7 @@ def add_store(commands: Commands) -> None:
     add_ledger(subcommands)
     _add_pin(subcommands)
     _add_unpin(subcommands)
+    _add_probe(subcommands)
 
 
 def add_ledger(commands: Commands) -> None:
@@ -37,7 +37,7 @@ def add_ledger(commands: Commands) -> None:
     _add(
         commands,
         "ledger",
-        _ledger,
+        _with_advice(_ledger),
         summary="COCO numbers of every evaluated checkpoint",
         description="Prints a table of COCO numbers per eval set, then the checkpoints that were "
         "skipped or failed, and why.",
@@ -64,11 +64,25 @@ def _add(
     return command
 
 
+def _with_advice(
+    run_command: Callable[[argparse.Namespace], Exit],
+) -> Callable[[argparse.Namespace], Exit]:
+    """The command, which points to `verify` where it meets something damaged."""
+
+    def run(arguments: argparse.Namespace) -> Exit:
+        from services.ctl.store.runs import damage_explained  # noqa: PLC0415
+
+        with damage_explained(arguments.run):
+            return run_command(arguments)
+
+    return run
+
+
 def _add_ls(commands: Commands) -> None:
     _add(
         commands,
         "ls",
-        _ls,
+        _with_advice(_ls),
         summary="who trains, and every checkpoint: age, size, evaluations, leases, pins, damage",
         description="Shows the newest attempt, then every checkpoint, the newest first: its age "
         "and size, the main metric (mAP) or the state of each evaluation with the tries begun so "
@@ -84,7 +98,7 @@ def _add_ls(commands: Commands) -> None:
 def _ls(arguments: argparse.Namespace) -> Exit:
     from services.ctl.store.showing import show  # noqa: PLC0415
 
-    return show(arguments.run, as_json=arguments.json, console=Console())
+    return show(arguments.run, as_json=arguments.json, console=PlainConsole())
 
 
 def _add_verify(commands: Commands) -> None:
@@ -113,7 +127,7 @@ def _add_gc(commands: Commands) -> None:
     gc = _add(
         commands,
         "gc",
-        _gc,
+        _with_advice(_gc),
         summary="retire and sweep what a trainer that has gone would have",
         description="Cleans up after the last trainer: retires the checkpoints that its retention "
         "policy doesn't keep, and sweeps void commits, data without a commit, stale leases. A "
@@ -132,18 +146,24 @@ def _add_gc(commands: Commands) -> None:
         type=_seconds,
         default=60.0,
         metavar="SECONDS",
-        help="silence after which a trainer or a reader is taken for dead (default: 60); less "
-        "than the readers' own 60 takes checkpoints from under live ones",
+        help="silence after which a trainer or a reader is taken for dead, 1 to 86400 (default: "
+        "60); less than the readers' own 60 takes checkpoints from under live ones",
     )
+
+
+_MIN_SECONDS, _MAX_SECONDS = 1.0, 86400.0
 
 
 def _seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        value = -1.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+        value = float("nan")
+    if not _MIN_SECONDS <= value <= _MAX_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is no number of seconds from {_MIN_SECONDS:g} to "
+            f"{_MAX_SECONDS:g} (a day)"
+        )
     return value
 
 
@@ -161,7 +181,7 @@ def _gc(arguments: argparse.Namespace) -> Exit:
 def _ledger(arguments: argparse.Namespace) -> Exit:
     from services.ctl.store.ledger import show_ledger  # noqa: PLC0415
 
-    return show_ledger(arguments.run, as_json=arguments.json, console=Console())
+    return show_ledger(arguments.run, as_json=arguments.json, console=PlainConsole())
 
 
 _PIN_JSON = '"checkpoint", "pinned", "changed"'
@@ -177,7 +197,7 @@ def _add_pin(commands: Commands) -> None:
     pin = _add(
         commands,
         "pin",
-        _pin,
+        _with_advice(_pin),
         summary="keep a checkpoint, whatever the retention policy says",
         description="Keeps a checkpoint, whatever the retention policy says, until it is unpinned.",
         json_help=_PIN_JSON,
@@ -198,7 +218,7 @@ def _add_unpin(commands: Commands) -> None:
     unpin = _add(
         commands,
         "unpin",
-        _unpin,
+        _with_advice(_unpin),
         summary="leave a checkpoint to the retention policy again",
         description="Leaves a checkpoint to the retention policy again.",
         json_help=_PIN_JSON,
@@ -210,3 +230,24 @@ def _unpin(arguments: argparse.Namespace) -> Exit:
     from services.ctl.store.pinning import unpin_checkpoint  # noqa: PLC0415
 
     return unpin_checkpoint(arguments.run, arguments.checkpoint, as_json=arguments.json)
+
+
+def _add_probe(commands: Commands) -> None:
+    _add(
+        commands,
+        "probe",
+        _probe,
+        summary="try whether a place can hold a run, before anything is trained",
+        description="Puts a small object below RUN, replaces, lists, reads and deletes it, and "
+        "tries two puts that must be refused. Says how long each took. Exits 0 when the place can "
+        "hold a run for whoever calls, 1 when the store fails, 2 when the place or the rights "
+        "are not what they should be.",
+        json_help='"location" and "seconds" by step',
+    )
+
+
+def _probe(arguments: argparse.Namespace) -> Exit:
+    from services.ctl.store.probing import probe  # noqa: PLC0415
+    from tandem.checkpoints.opening import open_store  # noqa: PLC0415
+
+    return probe(open_store(arguments.run), as_json=arguments.json)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from services.ctl.store.printing import print_json
 from services.ctl.store.runs import open_run
+from services.ctl.streams import escaped
 from services.ctl.tables import metrics_table
 from services.exits import Exit
 from tandem.checkpoints.ledger import EntryOutcome, LedgerEntry, read_ledger
@@ -35,11 +37,7 @@ def show_ledger(run: str, *, as_json: bool, console: Console) -> Exit:
 def _print_tables(entries: Sequence[LedgerEntry], console: Console) -> None:
     for eval_set in dict.fromkeys((entry.eval_set, entry.set_digest) for entry in entries):
         of_set = [entry for entry in entries if (entry.eval_set, entry.set_digest) == eval_set]
-        console.print(
-            f"eval set {eval_set[0] or '(unnamed)'}, digest {eval_set[1]}",
-            markup=False,
-            highlight=False,
-        )
+        console.print(Text(escaped(f"eval set {eval_set[0] or '(unnamed)'}, digest {eval_set[1]}")))
         scored = [entry for entry in of_set if entry.outcome is EntryOutcome.SCORED]
         if scored:
             rows = [(e.checkpoint.step, e.metrics) for e in scored]
@@ -47,7 +45,8 @@ def _print_tables(entries: Sequence[LedgerEntry], console: Console) -> None:
         for entry in of_set:
             if entry.outcome is not EntryOutcome.SCORED:
                 reasons = "; ".join(dict.fromkeys(entry.reasons))
-                console.print(f"{entry.checkpoint} {entry.outcome.value}: {reasons}", markup=False)
+                line = f"{entry.checkpoint} {entry.outcome.value}: {reasons}"
+                console.print(Text(escaped(line)))
 
 
 _FULL_WIDTH = 80

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from rich.console import Group, JustifyMethod, RenderableType
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    Group,
+    JustifyMethod,
+    RenderableType,
+    RenderResult,
+)
 from rich.table import Table
 from rich.text import Text
 
 from services.ctl.store.facts import PENDING, RUNNING, CheckpointFacts, Evaluation, RunFacts
 from services.ctl.store.quantities import age_text, seconds_since, size_text
+from services.ctl.streams import escaped
 from services.ctl.tables import short
 from tandem.checkpoints.ledger import EntryOutcome
 from tandem.checkpoints.policies import MAIN_METRIC, RetentionPolicy
 from tandem.checkpoints.tries import MAX_TRIES
 
 _MAX_SET_NAME = 12
+_MAX_MARK = 12
 
 
 def listing_json(facts: RunFacts) -> dict[str, Any]:
@@ -39,7 +48,7 @@ def listing(facts: RunFacts, *, now: datetime) -> RenderableType:
     parts: list[RenderableType] = [_grid(_heading(facts, now=now))]
     if not facts.checkpoints:
         return Group(*parts, Text(), Text("no checkpoint yet"))
-    parts += [Text(), _table(facts, now=now)]
+    parts += [Text(), _Checkpoints(facts, now=now)]
     notes = [note for c in facts.checkpoints for note in _notes(c, now=now)]
     if notes:
         parts += [Text(), _grid(notes, justify="right")]
@@ -88,40 +97,97 @@ def _policy_text(policy: RetentionPolicy) -> str:
     return ", ".join([*parts, f"up to {policy.max_unevaluated} not yet evaluated"])
 
 
-def _table(facts: RunFacts, *, now: datetime) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("checkpoint", "age", "size"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for eval_set in facts.eval_sets:
-        table.add_column(
-            Text(eval_set.name or "eval"),
-            justify="right",
-            no_wrap=True,
-            max_width=_MAX_SET_NAME,
-            overflow="ellipsis",
+class _Column(NamedTuple):
+    """A column of the table.
+
+    Attributes:
+        heading: its heading, in full.
+        cells: one per checkpoint.
+        rank: columns of a higher rank give way first where the terminal is narrow; those of rank 0
+            never do.
+        most: how wide it may be; None for any width.
+        least: how narrow it may be, if it may wrap.
+    """
+
+    heading: str
+    cells: tuple[Text, ...]
+    rank: int = 0
+    most: int | None = None
+    least: int | None = None
+
+    @property
+    def width(self) -> int:
+        """What it needs, the space before the next one included."""
+        widest = max(len(self.heading), *(cell.cell_len for cell in self.cells))
+        return (self.least or min(widest, self.most or widest)) + len(_GAP)
+
+
+class _Checkpoints:
+    """The table of checkpoints, with as many columns as the terminal has room for."""
+
+    def __init__(self, facts: RunFacts, *, now: datetime) -> None:
+        self._columns = list(_columns(facts, now=now))
+        self._styles = [_style(checkpoint) for checkpoint in facts.checkpoints]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = list(self._columns)
+        while sum(c.width for c in shown) > options.max_width and any(c.rank for c in shown):
+            shown.remove(max(shown, key=lambda column: column.rank))
+        yield self._table(shown)
+        hidden = [column.heading for column in self._columns if column not in shown]
+        if hidden:
+            yield Text(f"no room for {', '.join(hidden)}", style="dim")
+
+    def _table(self, columns: list[_Column]) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
+        for column in columns:
+            table.add_column(
+                Text(column.heading),
+                justify="right" if column.heading else "left",
+                no_wrap=column.least is None,
+                min_width=column.least,
+                max_width=column.most,
+                overflow="ellipsis" if column.most else "fold",
+            )
+        for row, style in zip(
+            zip(*(c.cells for c in columns), strict=True), self._styles, strict=True
+        ):
+            table.add_row(*row, style=style)
+        return table
+
+
+_GAP = "  "
+
+
+def _columns(facts: RunFacts, *, now: datetime) -> Iterator[_Column]:
+    found = facts.checkpoints
+    commits = [checkpoint.commit for checkpoint in found]
+    ages = [age_text(seconds_since(c.committed_at, now=now)) if c else "-" for c in commits]
+    num_sets = len(facts.eval_sets)
+    yield _Column("checkpoint", tuple(_text(str(c.checkpoint)) for c in found))
+    yield _Column("age", tuple(map(_text, ages)), rank=num_sets + 1)
+    sizes = (_text(size_text(c.size) if c else "-") for c in commits)
+    yield _Column("size", tuple(sizes), rank=num_sets + 2)
+    for position, eval_set in enumerate(facts.eval_sets, 1):
+        yield _Column(
+            escaped(eval_set.name or "eval"),
+            tuple(_evaluation_text(c.evaluations[eval_set], c) for c in found),
+            rank=position,
+            most=_MAX_SET_NAME,
         )
-    table.add_column("", overflow="fold")
-    for checkpoint in facts.checkpoints:
-        commit = checkpoint.commit
-        table.add_row(
-            str(checkpoint.checkpoint),
-            age_text(seconds_since(commit.committed_at, now=now)) if commit else "-",
-            size_text(commit.size) if commit else "-",
-            *(_evaluation_text(checkpoint.evaluations[s], checkpoint) for s in facts.eval_sets),
-            ", ".join(_marks(checkpoint)),
-            style=_style(checkpoint),
-        )
-    return table
+    marks = [escaped(", ".join(_marks(checkpoint))) for checkpoint in found]
+    longest = max(len(word) for text in marks for word in (text or " ").split(" "))
+    yield _Column("", tuple(map(Text, marks)), least=max(1, min(longest, _MAX_MARK)))
 
 
 def _evaluation_text(evaluation: Evaluation, checkpoint: CheckpointFacts) -> Text:
     if evaluation.state == EntryOutcome.SCORED.value:
-        return Text(short(evaluation.value), style="bold green" if evaluation.is_best else "")
+        return _text(short(evaluation.value), style="bold green" if evaluation.is_best else "")
     if evaluation.state in (PENDING, RUNNING) and not _is_on_line(checkpoint):
-        return Text("-")
+        return _text("-")
     tries = f" {evaluation.tries}/{MAX_TRIES}" if evaluation.tries else ""
     is_open = evaluation.state in (PENDING, RUNNING)
-    return Text(evaluation.state + (tries if is_open else ""))
+    return _text(evaluation.state + (tries if is_open else ""))
 
 
 def _is_on_line(checkpoint: CheckpointFacts) -> bool:
@@ -174,8 +240,13 @@ def _grid(rows: Iterable[tuple[str, str]], *, justify: JustifyMethod = "left") -
     table.add_column(justify=justify, no_wrap=True)
     table.add_column(overflow="fold")
     for first, second in rows:
-        table.add_row(Text(first), Text(second))
+        table.add_row(_text(first), _text(second))
     return table
+
+
+def _text(text: str, *, style: str = "") -> Text:
+    """Text from a run folder, shown as it is and never obeyed."""
+    return Text(escaped(text), style=style)
 
 
 def _attempt_json(facts: RunFacts) -> dict[str, Any] | None:

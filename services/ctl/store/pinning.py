@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import socket
 from collections.abc import Collection
 
 from services.ctl.store.printing import print_json, print_line
 from services.ctl.store.runs import open_run
+from services.ctl.streams import shortened
 from services.exits import Exit
 from tandem.checkpoints.lines import Line, read_line
-from tandem.checkpoints.names import CheckpointId, parse_checkpoint_id
+from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.pins import pin, pinned_checkpoints, unpin
 from tandem.errors import InputError
 
 _MAX_NEAREST = 3
+_MAX_DIGITS = 19  # TensorFlow counts steps in 64 bits
+_NUMBER = rf"(0|[1-9][0-9]{{0,{_MAX_DIGITS - 1}}})"
+_WANTED = re.compile(rf"{_NUMBER}(?:-{_NUMBER})?")
 
 
 def pin_checkpoint(run: str, wanted: str, *, reason: str, as_json: bool) -> Exit:
@@ -24,8 +29,9 @@ def pin_checkpoint(run: str, wanted: str, *, reason: str, as_json: bool) -> Exit
     Raises:
         InputError: it is no run, or there is no such checkpoint.
     """
+    step, attempt = _parsed(wanted)
     store = open_run(run).store
-    checkpoint = _find(wanted, read_line(store))
+    checkpoint = _find(wanted, step, attempt, read_line(store))
     by = f"{_user()}@{socket.gethostname()}"
     is_new = pin(store, checkpoint, reason=reason, by=by)
     if as_json:
@@ -41,6 +47,7 @@ def unpin_checkpoint(run: str, wanted: str, *, as_json: bool) -> Exit:
     Raises:
         InputError: it is no run, or that checkpoint has no pin.
     """
+    _parsed(wanted)
     store = open_run(run).store
     pinned = pinned_checkpoints(store)
     fitting = [c for c in pinned if wanted in (str(c), str(c.step))]
@@ -56,29 +63,31 @@ def unpin_checkpoint(run: str, wanted: str, *, as_json: bool) -> Exit:
     return Exit.FINISHED
 
 
-def _find(wanted: str, line: Line) -> CheckpointId:
+def _find(wanted: str, step: int, attempt: int | None, line: Line) -> CheckpointId:
     """The checkpoint that a person means; by step only those on the line count."""
     there = [*line.checkpoints, *line.void]
-    if wanted.isdecimal():
-        fitting = [c for c in line.checkpoints if c.step == int(wanted)]
+    if attempt is None:
+        fitting = [c for c in line.checkpoints if c.step == step]
     else:
-        fitting = [c for c in there if c == _parsed(wanted)]
+        fitting = [c for c in there if c == (step, attempt)]
     if not fitting:
-        raise InputError(f"there is no checkpoint {wanted}; {_nearest(wanted, there)}")
+        raise InputError(f"there is no checkpoint {wanted}; {_nearest(step, there)}")
     return fitting[0]
 
 
-def _parsed(wanted: str) -> CheckpointId:
-    try:
-        return parse_checkpoint_id(wanted)
-    except ValueError:
-        raise InputError(f"{wanted!r} is neither a step nor STEP-ATTEMPT, as 1000-2") from None
+def _parsed(wanted: str) -> tuple[int, int | None]:
+    match = _WANTED.fullmatch(wanted)
+    if match is None:
+        raise InputError(
+            f"{shortened(wanted)!r} is neither a step nor STEP-ATTEMPT, as 1000-2 (of at most "
+            f"{_MAX_DIGITS} digits each)"
+        )
+    return int(match[1]), None if match[2] is None else int(match[2])
 
 
-def _nearest(wanted: str, there: Collection[CheckpointId]) -> str:
+def _nearest(step: int, there: Collection[CheckpointId]) -> str:
     if not there:
         return "the run has none yet"
-    step = int(wanted.partition("-")[0])
     nearest = sorted(there, key=lambda c: abs(c.step - step))[:_MAX_NEAREST]
     return f"the nearest {'are' if len(nearest) > 1 else 'is'} {_listed(nearest)}"
 

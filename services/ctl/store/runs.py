@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +13,12 @@ from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.opening import open_store
 from tandem.checkpoints.records import decode
 from tandem.checkpoints.runs import Run, foreign_checkpoint_files
-from tandem.errors import InputError
+from tandem.errors import (
+    CheckpointDamagedError,
+    InputError,
+    StoreError,
+    StoreUnavailableError,
+)
 
 _MAX_HINTS = 3
 
@@ -27,12 +35,51 @@ def open_run(location: str) -> OpenRun:
 
     Raises:
         InputError: it is no run folder.
+        StoreError: what says whose run it is, is damaged.
     """
     store = open_store(location)
     found = writing.find(store, names.RUN)
     if found is None:
-        raise InputError(f"{location} is no run folder: {_what_is_there(store)}")
+        raise _no_run(store, location)
     return OpenRun(store, decode(found.data, Run, name=names.RUN))
+
+
+def open_for_verifying(location: str) -> ObjectStore:
+    """Opens a run folder in which anything may be damaged, `run.json` too.
+
+    Raises:
+        InputError: it is no run folder.
+    """
+    store = open_store(location)
+    run_file = store.local_path(names.RUN)
+    is_there = names.RUN in store.list(names.RUN) or (run_file is not None and run_file.exists())
+    if not is_there and not store.list(names.ATTEMPTS):
+        raise _no_run(store, location)
+    return store
+
+
+@contextmanager
+def damage_explained(location: str) -> Iterator[None]:
+    """Says who tells more of a damaged record.
+
+    Raises:
+        InputError: in place of what was raised for damage.
+    """
+    try:
+        yield
+    except StoreUnavailableError:
+        raise
+    except (StoreError, CheckpointDamagedError) as error:
+        if isinstance(error.__cause__, PermissionError):
+            raise
+        raise InputError(
+            f"{error}; `tandem store verify {shlex.quote(location)}` reads everything and says "
+            "what to do about what is wrong"
+        ) from error
+
+
+def _no_run(store: ObjectStore, location: str) -> InputError:
+    return InputError(f"{location} is no run folder: {_what_is_there(store)}")
 
 
 def _what_is_there(store: ObjectStore) -> str:

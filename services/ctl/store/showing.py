@@ -24,5 +24,5 @@ def show(run: str, *, as_json: bool, console: Console) -> Exit:
     if as_json:
         print_json(listing_json(facts))
     else:
-        console.print(listing(facts, now=datetime.now(timezone.utc)), markup=False, highlight=False)
+        console.print(listing(facts, now=datetime.now(timezone.utc)))
     return Exit.FINISHED

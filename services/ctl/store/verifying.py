@@ -9,7 +9,7 @@ from typing import Any
 
 from services.ctl.store.printing import print_json, print_line
 from services.ctl.store.quantities import size_text
-from services.ctl.store.runs import open_run
+from services.ctl.store.runs import open_for_verifying
 from services.exits import Exit
 from tandem.checkpoints.auditing import Audit, Progress, audit
 
@@ -22,7 +22,7 @@ def verify(run: str, *, as_json: bool) -> Exit:
     Raises:
         InputError: it is no run.
     """
-    store = open_run(run).store
+    store = open_for_verifying(run)
     found = audit(store, on_progress=_progress_line(time.monotonic))
     if as_json:
         print_json(_as_json(found))

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from prometheus_client import CollectorRegistry
 
+from services.evaluator.jobs import JobWatch
 from services.evaluator.loop import Evaluator
 from services.evaluator.projections import Projections
 from services.evaluator.recording import Recorder
@@ -25,10 +26,12 @@ from tandem.checkpoints.names import CheckpointId, EvalSet, events_folder
 from tandem.checkpoints.opening import open_store
 from tandem.checkpoints.surroundings import Surroundings
 from tandem.checkpoints.tries import read_tries
-from tandem.errors import ConfigError
+from tandem.errors import ClusterRefusedError, ConfigError
 from tandem.evaluation.build import EvalTask
 from tandem.evaluation.coco_metrics import TAGS, CocoMetrics
 from tandem.evaluation.scoring import Evaluation
+from tandem.kube.jobs import JobPhase, JobState
+from tandem.kube.reporting import silent
 from tandem.telemetry.health import Health
 from tandem.telemetry.metrics import EvaluatorMetrics
 from tandem.training.states import load_tensors, save_tensors
@@ -85,6 +88,8 @@ class Scene:
         self.weight = tf.Variable([0.0])
         self.registry = CollectorRegistry()
         self.stop = StopRequest()
+        self.bests = []
+        self.namespace = None
         self.surroundings = Surroundings(monotonic=itertools.count().__next__)
         self.use(self.store)
         self.attempt = claim_attempt(
@@ -141,6 +146,7 @@ class Scene:
                     EventFolder(self.store, events_folder(s.name), scratch=self.folder),
                     eval_set=s,
                     metrics=metrics,
+                    on_best=self.bests.append,
                 )
                 for s in scorers
             },
@@ -150,8 +156,9 @@ class Scene:
             health=Health(patience_seconds=60),
             policy=policy,
             scratch=self.folder / "scratch",
-            lease_seconds=1000.0,
             stop=self.stop,
+            reporter=silent(),
+            trainer_job=JobWatch(self.namespace, "trainer", monotonic=self.surroundings.monotonic),
             surroundings=self.surroundings,
         )
 
@@ -188,6 +195,10 @@ def test_every_checkpoint_is_scored_once_in_every_set(scene):
     assert sample("tandem_eval_metric", labels) == pytest.approx(0.2)
     assert sample("tandem_eval_best_metric", labels) == pytest.approx(0.3)
     assert sample("tandem_eval_best_step", {"eval_set": "day"}) == 2
+    assert {(best.eval_set, best.checkpoint.step) for best in scene.bests} >= {
+        ("day", 2),
+        ("night", 2),
+    }
     assert sample("tandem_eval_metric", {"eval_set": "day", "metric": "APs"}) is None
     assert not scene.store.list("leases/")
 
@@ -358,6 +369,38 @@ def test_a_failed_trainer_ends_the_watch_after_its_last_checkpoint_is_scored(sce
     assert len(scene.entries()) == 1
 
 
+class JobOnly:
+    """A namespace with one Job, in the states that it is given, the last one for good."""
+
+    def __init__(self, *states):
+        self.states = list(states)
+        self.looks = 0
+
+    def job_state(self, name):
+        assert name == "trainer"
+        self.looks += 1
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        if isinstance(state, Exception):
+            raise state
+        return state
+
+
+def test_a_silent_trainer_whose_job_waits_for_a_node_is_waited_for(scene):
+    scene.commit(1, 0.1)
+    waiting, failed = JobState(JobPhase.WAITING), JobState(JobPhase.FAILED, "BackoffLimitExceeded")
+    scene.namespace = JobOnly(*[waiting] * 9, failed)
+    assert scene.watch({DAY: Scorer(scene.weight)}, wait_interval=20) is Ending.TRAINER_FAILED
+    assert scene.namespace.looks == 10
+    assert scene.entries()["day", 1].outcome is EntryOutcome.SCORED
+
+
+def test_without_the_right_to_see_the_job_only_time_tells(scene, caplog):
+    scene.namespace = JobOnly(ClusterRefusedError("jobs.batch is forbidden"))
+    assert scene.watch({DAY: Scorer(scene.weight)}, wait_interval=200) is Ending.TIMED_OUT
+    assert scene.namespace.looks > 1
+    assert caplog.text.count("without a look at the trainer's Job") == 1
+
+
 def test_a_silent_trainer_ends_the_watch_by_the_wait_interval(scene):
     scene.commit(1, 0.4)
     assert scene.watch({DAY: Scorer(scene.weight)}, wait_interval=20) is Ending.TIMED_OUT
@@ -391,6 +434,24 @@ def test_another_evaluators_lease_is_left_alone(scene):
     assert scene.watch({DAY: scorer}) is Ending.STOPPED
     assert scorer.calls == 0
     assert scene.store.list("leases/") == [lease.name]
+
+
+def test_a_lease_that_was_taken_for_stale_is_not_put_down_to_another_evaluator(scene, caplog):
+    scene.commit(1, 0.4)
+    scene.end(Outcome.FINISHED)
+
+    def remove_the_lease_and_wait():
+        for name in scene.store.list("leases/"):
+            scene.store.delete(name, generation=scene.store.generation(name))
+        for _ in range(20):
+            scene.surroundings.monotonic()
+        scorer.on_call = lambda: None
+
+    scorer = Scorer(scene.weight, on_call=remove_the_lease_and_wait)
+    assert scene.watch({DAY: scorer}) is Ending.COMPLETED
+    assert "checkpoint 1-1 is given up: its lease was taken for stale and removed" in caplog.text
+    assert "another" not in caplog.text
+    assert scene.entries()["day", 1].outcome is EntryOutcome.SCORED
 
 
 def test_a_wait_that_is_cut_short_says_so():

@@ -107,16 +107,16 @@ def test_gc_says_first_and_does_then(tandem, folder, store):
 
 def test_gc_tells_on_standard_error_what_it_waits_for(tandem, folder, store):
     _finish(store)
-    said = tandem("store", "gc", folder, "--lease-seconds", "0.2", "--json")
-    assert said.err == "waiting up to 0 s to see whether the leases are still in use\n"
+    said = tandem("store", "gc", folder, "--lease-seconds", "1", "--json")
+    assert said.err == "waiting up to 1 s to see whether the leases are still in use\n"
     assert [s["what"] for s in said.json["swept"]].count("lease") == 2
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "inf", "nan"])
+@pytest.mark.parametrize("seconds", ["0", "-1", "0.9", "86401", "1e99", "soon", "inf", "nan"])
 def test_gc_refuses_a_wait_that_is_none(tandem, folder, seconds):
     said = tandem("store", "gc", folder, "--lease-seconds", seconds)
     assert said.code == 2
-    assert "is no number of seconds above 0" in said.err
+    assert f"'{seconds}' is no number of seconds from 1 to 86400 (a day)" in said.err
 
 
 def test_the_ledger_is_printed_per_set_also_by_its_short_name(tandem, folder):
@@ -170,7 +170,21 @@ def test_of_two_checkpoints_of_a_step_the_one_on_the_line_is_meant(tandem, folde
             ["pin", "5000-2"],
             "there is no checkpoint 5000-2; the nearest are 4000-1, 5000-1, 6000-1",
         ),
-        (["pin", "newest"], "'newest' is neither a step nor STEP-ATTEMPT, as 1000-2"),
+        *(
+            (
+                [command, wanted],
+                f"{shown!r} is neither a step nor STEP-ATTEMPT, as 1000-2 (of at most 19 digits "
+                "each)",
+            )
+            for command in ("pin", "unpin")
+            for wanted, shown in {
+                "newest": "newest",
+                "9" * 5000: "9" * 40 + "...",
+                "1-" + "9" * 5000: "1-" + "9" * 38 + "...",
+                "٣": "٣",
+                "²": "²",
+            }.items()
+        ),
         (["unpin", "4000"], "checkpoint 4000 is not pinned; pinned are 3000-1"),
     ],
 )
@@ -203,6 +217,63 @@ def test_what_is_no_run_is_refused_in_one_line_that_says_what_is_there(tandem, t
         assert (said.code, said.out) == (2, ""), folder
         assert message in said.err
         assert said.err.count("\n") == 1
+
+
+HOSTILE = "\x1b]0;x\x07 \udcff\n\u202e[bold]"
+
+
+def test_what_a_terminal_would_obey_is_printed_escaped(tandem, folder, store):
+    assert tandem("store", "pin", folder, "1000", "--reason", HOSTILE).code == 0
+    (folder / "evaluations/\x1b[31m").mkdir()
+    (folder / "evaluations/\x1b[31m/1000-1-d.json").write_bytes(b"x")
+    (folder / "pins/odd\udcff\x07").write_bytes(b"x")
+    shown, verified = tandem("store", "ls", folder), tandem("store", "verify", folder)
+    assert r"pinned by" in shown.out
+    assert r"\x1b]0;x\x07 \udcff\n\u202e[bold]" in "".join(shown.out.split("\n        "))
+    assert r"pins/odd\udcff\x07: expected an object of this run" in verified.out
+    for said in (shown, verified, tandem("store", "pin", folder / "\x1b[31m", "1")):
+        assert not {c for c in said.out + said.err if not c.isprintable()} - {"\n"}
+
+
+def test_json_is_ascii_whatever_is_in_a_run(tandem, folder):
+    tandem("store", "pin", folder, "1000", "--reason", HOSTILE)
+    said = tandem("store", "ls", folder, "--json")
+    assert said.out.isascii()
+    pins = {c["checkpoint"]: c["pin"] for c in said.json["checkpoints"]}
+    assert pins["1000-1"]["reason"] == HOSTILE
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", None, "flipped", "folder"])
+def test_a_damaged_identity_is_a_finding_and_elsewhere_an_error_that_points_to_it(
+    tandem, tmp_path, content
+):
+    folder = tmp_path / "run"
+    store = open_store(str(folder))
+    make_example_run(store, tmp_path / "scratch")
+    sound = store.get("run.json").data
+    store.delete("run.json", generation=store.generation("run.json"))
+    if content == "folder":
+        (folder / "run.json").mkdir()
+    elif content is not None:
+        flipped = bytes([*sound[:20], sound[20] ^ 1, *sound[21:]])
+        (folder / "run.json").write_bytes(flipped if content == "flipped" else content)
+    found = tandem("store", "verify", folder, "--json")
+    assert found.code == 1
+    assert "run.json" in [finding["object"] for finding in found.json["findings"]]
+    for command in (["ls"], ["gc"], ["ledger"], ["pin", "1000"], ["unpin", "3000"]):
+        said = tandem("store", command[0], folder, *command[1:])
+        assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+        if content is not None:
+            assert f"`tandem store verify {folder}` reads everything" in said.err
+
+
+@pytest.mark.parametrize("command", ["ls", "gc"])
+def test_a_damaged_attempt_is_named_with_where_to_learn_more(tandem, folder, command):
+    (folder / "attempts/0001.json").write_bytes(b"x")
+    said = tandem("store", command, folder)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("tandem: attempts/0001.json is damaged: not JSON")
+    assert f"`tandem store verify {folder}` reads everything" in said.err
 
 
 def test_a_run_of_a_newer_version_is_refused(tandem, tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from tandem.checkpoints.attempts import Outcome, end_attempt
 from tandem.checkpoints.ledger import LedgerEntry
 from tandem.checkpoints.lines import read_line
 from tandem.checkpoints.local import LocalStore
+from tandem.checkpoints.names import EvalSet
 from tandem.checkpoints.records import decode, encode
 from tandem.checkpoints.runs import ensure_run
 from tandem.checkpoints.surroundings import Surroundings
@@ -85,6 +86,25 @@ def test_three_eval_sets_fit_a_terminal(tmp_path, width):
     assert header.split() == ["checkpoint", "age", "size", "validation", "night", "constructio…"]
     for step in range(1, 10):
         assert sum(line.lstrip().startswith(f"{step}000-") for line in lines) >= 1
+
+
+def test_a_narrow_terminal_loses_other_columns_before_any_mark(tmp_path):
+    make_example_run(LocalStore(tmp_path / "run"), tmp_path / "scratch", sets=(*SETS, THIRD))
+    lines = _shown(tmp_path / "run", width=40)
+    assert max(map(len, lines)) <= 40
+    assert _row(lines, "9000-2")[-2:] == ["no", "commit"]
+    assert _row(lines, "8000-2")[-1] == "newest"
+    assert _row(lines, "6000-1")[-1] == "DAMAGED"
+    assert _row(lines, "4000-1")[1:] == ["0.371", "best,", "leased"]
+    assert _row(lines, "3000-1")[-1] == "pinned"
+    text = " ".join(" ".join(lines).split())
+    assert "no room for age, size, night, construction sites in the rain" in text
+
+
+def test_the_name_of_a_set_is_no_markup(tmp_path):
+    named = (EvalSet("[red]:smile:", "d"), SETS[1])
+    make_example_run(LocalStore(tmp_path / "run"), tmp_path / "scratch", sets=named)
+    assert any("[red]:smile:" in line for line in _shown(tmp_path / "run", width=120))
 
 
 def test_an_ended_attempt_says_how_and_why(store, folder):
