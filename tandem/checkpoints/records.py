@@ -85,7 +85,7 @@ def decode(data: bytes, record_type: type[RecordType], *, name: str) -> RecordTy
 def _checked_payload(data: bytes, *, name: str) -> dict[str, Any]:
     try:
         payload = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{name} is damaged: not JSON ({error})") from error
     if not isinstance(payload, dict) or _layout(payload) != data:
         raise StoreError(f"{name} is damaged: not laid out as records are")
