@@ -1,5 +1,5 @@
 # One word per job; each makes .venv first when it is missing or out of date.
-.PHONY: help setup demo test test-slow crash-test soak bench-store check format golden protos lock clean
+.PHONY: help setup demo test test-slow test-cluster image crash-test soak bench-store check format golden protos lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -16,6 +16,13 @@ test: setup ## the fast tests
 
 test-slow: setup ## the slow ones: whole runs with real processes
 	@scripts/test -m "slow or soak"
+
+test-cluster: setup ## charts and services on a real Kubernetes node, which it makes; needs root
+	@scripts/test-cluster
+
+ACCELERATOR ?= cpu
+image: ## the container image localhost/tandem:dev: make image ACCELERATOR=cpu|gpu|tpu
+	@scripts/image $(ACCELERATOR)
 
 SCHEDULES ?= 2000
 SEED ?= 1

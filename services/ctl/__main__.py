@@ -118,6 +118,11 @@ def _add_check(commands: Commands) -> None:
         "check", help="check a config, the files that it names and every record in them"
     )
     _add_config(check)
+    check.add_argument(
+        "--no-records",
+        action="store_true",
+        help="leave out the records, which take a while when they are many",
+    )
     check.set_defaults(run_command=_check)
 
 
@@ -126,7 +131,10 @@ def _check(arguments: argparse.Namespace) -> Exit:
         from services.ctl.check import check  # noqa: PLC0415
 
     return check(
-        config_path=arguments.config, overrides=arguments.override, console=streams.PlainConsole()
+        config_path=arguments.config,
+        overrides=arguments.override,
+        reads_records=not arguments.no_records,
+        console=streams.PlainConsole(),
     )
 
 

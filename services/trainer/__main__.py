@@ -14,6 +14,7 @@ from services.processes import begin_logging, exit_code_of, settings_or_exit
 from services.signals import StopRequest
 from services.trainer.background import SWITCH_SECONDS, THREAD_NAME
 from services.trainer.settings import TrainerSettings
+from services.trainer.workers import refuse_several_workers
 
 
 def main() -> None:
@@ -31,7 +32,10 @@ def main() -> None:
     stop = StopRequest()
     stop.install()
 
+    tf_config = os.environ.get("TF_CONFIG")  # noqa: TID251
+
     def work() -> Exit:
+        refuse_several_workers(tf_config)
         # TensorFlow takes seconds to import: --help and a misspelt flag need not wait for it.
         with quiet.greetings_withheld():
             from services.trainer.app import run_trainer  # noqa: PLC0415

@@ -89,9 +89,10 @@ class GcsServer:
 
 
 @contextlib.contextmanager
-def running_gcs(port: int = 0) -> Iterator[GcsServer]:
+def running_gcs(port: int = 0, *, host: str = "127.0.0.1") -> Iterator[GcsServer]:
     """Starts a server with an empty bucket `tandem-test`, and stops it at the end."""
-    command = [sys.executable, "-m", "tests.rig.gcs", f"--port={port}", "--until-stdin-closes"]
+    command = [sys.executable, "-m", "tests.rig.gcs", f"--port={port}", f"--host={host}"]
+    command.append("--until-stdin-closes")
     process = subprocess.Popen(
         command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -108,11 +109,14 @@ def running_gcs(port: int = 0) -> Iterator[GcsServer]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="to listen at; another one for a network of its own"
+    )
     parser.add_argument("--until-stdin-closes", action="store_true", help="end with the parent")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     upstream = f"127.0.0.1:{_free_port()}"
-    with Shim(options.port, upstream) as shim, _fake_server(upstream):
+    with Shim(options.port, upstream, host=options.host) as shim, _fake_server(upstream):
         GcsServer(f"http://{shim.address}", f"http://{upstream}").make_bucket(BUCKET)
         threading.Thread(target=shim.serve_forever, daemon=True).start()
         print(f"http://{shim.address} http://{upstream}", flush=True)

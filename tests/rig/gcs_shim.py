@@ -39,8 +39,8 @@ class Shim(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, port: int, upstream: str) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
+    def __init__(self, port: int, upstream: str, *, host: str = "127.0.0.1") -> None:
+        super().__init__((host, port), _Handler)
         self.upstream = upstream
         self.faults = Faults()
         self.sessions: dict[str, Session] = {}
@@ -48,7 +48,7 @@ class Shim(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.server_port}"
+        return f"{self.server_address[0]}:{self.server_port}"
 
     def lock(self, target: Target | None) -> contextlib.AbstractContextManager[object]:
         """Makes looking at an object's generation and writing the object one step."""
