@@ -3,19 +3,24 @@
 import pytest
 
 from tests.cluster.experiments import RELEASE
-from tests.rig.cluster import NODE, kubectl
+from tests.rig.cluster import NODE, kubectl, try_kubectl
 
 pytestmark = pytest.mark.cluster
 
 NUM_STEPS, EVERY_N = 1200, 50
 
-# Has the kernel take the evaluator itself, and not the process that takes the memory.
+# Many small processes, so that the one that the kernel takes for the largest is the evaluator.
 EXHAUST = """
-import pathlib
-pathlib.Path("/proc/1/oom_score_adj").write_text("1000")
-taken = []
-while True:
-    taken.append(bytearray(64 << 20))
+import os, pathlib, time
+for process in pathlib.Path("/proc").glob("[0-9]*"):
+    command = (process / "cmdline").read_bytes()
+    if b"tandem-evaluator" in command and b"oom_score_adj" not in command:
+        (process / "oom_score_adj").write_text("1000")
+for _ in range(100):
+    if os.fork() == 0:
+        taken = bytearray(os.urandom(1 << 20)) * 100
+        time.sleep(600)
+time.sleep(600)
 """
 
 
@@ -61,7 +66,8 @@ def test_training_resumes_whatever_happens_to_its_pods_and_every_checkpoint_has_
     assert third.resumed_from is not None
 
     evaluator = _pod(experiment, "evaluator")
-    namespace.kubectl("exec", evaluator, "--container=evaluator", "--", "python3", "-c", EXHAUST)
+    exhaust = ("--container=evaluator", "--", "python3", "-c", EXHAUST)
+    try_kubectl("--namespace", namespace.name, "exec", evaluator, *exhaust)  # goes down with it
     restarted = namespace.wait_until(
         lambda pod: pod["status"]["containerStatuses"][0]["restartCount"] == 1, "pod", evaluator
     )

@@ -47,11 +47,10 @@ def test_random_schedules_on_real_files_break_no_promise():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [3, 4])
-def test_many_random_schedules_break_no_promise(seed):
-    _explore(3000, seed=seed)
+def test_many_random_schedules_break_no_promise():
+    _explore(2500, seed=3)  # `make crash-test` runs more, from other seeds
 
 
 @pytest.mark.slow
 def test_many_random_schedules_on_real_files_break_no_promise():
-    _explore(1500, seed=5, backend="local")
+    _explore(1000, seed=5, backend="local")

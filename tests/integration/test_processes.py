@@ -184,3 +184,19 @@ def test_resuming_with_another_number_of_classes_is_refused_and_claims_nothing(s
     assert trainer.wait() == 2, trainer.log
     assert "was saved by another model than the config describes" in trainer.log
     assert sorted((small_run.run / "attempts").iterdir()) == attempts
+
+
+@pytest.mark.slow
+def test_outside_a_cluster_both_say_so_once_and_go_on(small_run):
+    trainer = small_run.trainer("--namespace", "research", "--job", "trainer", num_steps=2)
+    assert trainer.wait() == 0, trainer.log
+    assert trainer.log.count("going on without the cluster") == 1
+    evaluator = small_run.evaluator(
+        *("--namespace", "research", "--deployment", "evaluator"),
+        *("--on-end", "scale-to-zero", "--trainer-job", "trainer"),
+        num_steps=2,
+    )
+    evaluator.wait_for_log("staying up, as the Deployment can't be scaled to zero")
+    evaluator.send(signal.SIGTERM)
+    assert evaluator.wait() == 0, evaluator.log
+    assert evaluator.log.count("going on without the cluster") == 1
