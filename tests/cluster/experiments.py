@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -110,6 +111,7 @@ class Experiment:
             "trainer": component | {"settings": trainer},
             "evaluator": component | {"settings": {"pollInterval": 1, "waitInterval": 30}},
             "tensorboard": {
+                "reloadSeconds": 2,
                 "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}},
             },
         }
@@ -138,6 +140,18 @@ class Experiment:
 
     def evaluator(self) -> Manifest:
         return self.namespace.get("deployment", f"{RELEASE}-evaluator")
+
+    def tensorboard_runs(self) -> set[str]:
+        """The folders that TensorBoard shows; none while it doesn't answer."""
+        pod = self.pod("tensorboard")
+        if pod is None:
+            return set()
+        url = f"http://{pod['status']['podIP']}:6006/data/runs"
+        try:
+            with urllib.request.urlopen(url, timeout=5) as response:
+                return set(json.load(response))
+        except OSError:
+            return set()
 
     def reasons(self, kind: str) -> Counter[str]:
         """How often each reason was given in Events about Jobs or Deployments by our processes."""

@@ -44,6 +44,10 @@ def _pod(experiment, component):
     return found["metadata"]["name"]
 
 
+def _num_failures(experiment):
+    return experiment.job()["status"].get("failed", 0)
+
+
 def test_training_resumes_whatever_happens_to_its_pods_and_every_checkpoint_has_one_entry(
     experiment,
 ):
@@ -58,12 +62,15 @@ def test_training_resumes_whatever_happens_to_its_pods_and_every_checkpoint_has_
     assert experiment.line().ends[1].outcome == "preempted"
     assert second.resumed_from.step == experiment.line().ends[1].final_step
     _progress(experiment)
+    assert _num_failures(experiment) == 0  # an exit with 42 is none
 
     namespace.kubectl(
         *("delete", "pod", _pod(experiment, "trainer"), "--grace-period=0", "--force")
     )
     third = _next_attempt(experiment, 3)
     assert third.resumed_from is not None
+    num_failures = _num_failures(experiment)
+    assert num_failures == 1  # for Kubernetes a pod that is gone without an end has failed
 
     evaluator = _pod(experiment, "evaluator")
     exhaust = ("--container=evaluator", "--", "python3", "-c", EXHAUST)
@@ -89,7 +96,7 @@ def test_training_resumes_whatever_happens_to_its_pods_and_every_checkpoint_has_
     experiment.until(lambda: "completionTime" in experiment.job()["status"], what="a complete Job")
     finished = experiment.job()
     assert finished["metadata"]["name"] == job
-    assert finished["status"].get("failed", 0) == 0
+    assert _num_failures(experiment) == num_failures
     line = experiment.line()
     assert (line.newest.step, line.outcome) == (NUM_STEPS, "finished")
     entries = experiment.entries()

@@ -26,6 +26,9 @@ def test_an_experiment_is_upgraded_in_mid_run_ends_completed_and_leaves_nothing(
         experiment.until(
             lambda: set(prometheus.up()) == {"trainer", "evaluator"}, what="both scraped"
         )
+        experiment.until(
+            lambda: {"train", "eval"} <= experiment.tensorboard_runs(), what="TensorBoard"
+        )
         assert "Phase:          Succeeded" in experiment.helm("test", RELEASE, "--timeout=3m")
 
         first_job = experiment.job()["metadata"]["name"]
