@@ -13,6 +13,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from services.clusters import own_namespace, reporting
+from services.evaluator.ended import Aftermath
 from services.evaluator.jobs import JobWatch
 from services.evaluator.loop import Evaluator
 from services.evaluator.projections import BEST_METRIC, Projections
@@ -41,10 +42,9 @@ from tandem.checkpoints.opening import open_store
 from tandem.checkpoints.runs import ensure_run, foreign_checkpoint_files
 from tandem.config.pipeline import load_pipeline
 from tandem.config.preflight import check_pipeline
-from tandem.errors import ClusterError, ClusterRefusedError, ConfigError, RunConflictError
+from tandem.errors import ConfigError, RunConflictError
 from tandem.evaluation.build import build_plan
-from tandem.kube.jobs import JobPhase, JobState
-from tandem.kube.objects import Kind, Namespace, Subject
+from tandem.kube.objects import Kind, Subject
 from tandem.telemetry.health import Health
 from tandem.telemetry.metrics import EvaluatorMetrics
 from tandem.training.states import load_tensors
@@ -57,7 +57,6 @@ _EXITS = {
     Ending.TIMED_OUT: Exit.TIMED_OUT,
     Ending.STOPPED: Exit.SAVED_RESUME_ME,
 }
-_STAY_LOOK_SECONDS = 3600.0
 
 
 def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
@@ -125,23 +124,22 @@ def run_evaluator(settings: EvaluatorSettings, stop: StopRequest) -> Exit:
                 source.location,
                 ", ".join(task.eval_set.name or "(unnamed)" for task in plan.tasks),
             )
-            decided = evaluator.watch(
-                wait_interval=settings.wait_interval, poll_interval=settings.poll_interval
+            aftermath = Aftermath(
+                settings,
+                namespace=namespace,
+                reporter=reporter,
+                metrics=metrics,
+                heartbeat=heartbeat,
+                health=health,
+                stop=stop,
             )
-        why = _because(decided, settings, trainer_job.state)
-        logger.info("%s%s", decided.value, why)
-        metrics.set_phase("done")
-        heartbeat.beat("done", None, ending=decided.value)
-        reporter.event(
-            decided.value,
-            f"the evaluation of {source.location} is over{why}",
-            is_warning=decided in (Ending.TRAINER_FAILED, Ending.TIMED_OUT),
-        )
-        reporter.annotate(phase="done", ending=decided.value)
-        if settings.on_end != "exit" and decided is not Ending.STOPPED:
-            if settings.on_end == "scale-to-zero":
-                _scale_to_zero(namespace, settings.deployment)
-            _stay(decided, stop, health)
+            while True:
+                decided = evaluator.watch(
+                    wait_interval=settings.wait_interval, poll_interval=settings.poll_interval
+                )
+                aftermath.tell(decided, location=source.location, job=trainer_job.state)
+                if not aftermath.stays_for_news(decided, evaluator.has_news):
+                    break
     return _EXITS[decided]
 
 
@@ -197,37 +195,3 @@ def _source(
         scratch=scratch,
         lease_seconds=settings.lease_seconds,
     )
-
-
-def _because(decided: Ending, settings: EvaluatorSettings, job: JobState | None) -> str:
-    if decided is Ending.TIMED_OUT:
-        return (
-            f": no new checkpoint and no sign of life of the trainer for "
-            f"{settings.wait_interval:g} s"
-        )
-    if decided is Ending.TRAINER_FAILED:
-        words = ["the trainer ended as failed; what it left is evaluated"]
-        if job is not None and job.phase is JobPhase.FAILED:
-            words.append(f"its Job {settings.trainer_job}: {job.reason}: {job.message}")
-        return ": " + "; ".join(words)
-    return ""
-
-
-def _scale_to_zero(namespace: Namespace | None, deployment: str | None) -> None:
-    """Has the Deployment end this pod, and start no other; the signal for it comes soon after."""
-    try:
-        if namespace is None or deployment is None:
-            raise ClusterRefusedError("this process knows of no cluster")
-        namespace.scale(deployment, 0)
-    except ClusterError as error:
-        logger.warning("staying up, as the Deployment can't be scaled to zero: %s", error)
-    else:
-        logger.info("Deployment %s is scaled to zero", deployment)
-
-
-def _stay(decided: Ending, stop: StopRequest, health: Health) -> None:
-    """Goes on serving metrics where an exit would only lead to a restart."""
-    logger.info("staying up to serve metrics until a signal comes")
-    while not stop():
-        health.beat(phase=decided.value, patience_seconds=2 * _STAY_LOOK_SECONDS)
-        stop.wait(_STAY_LOOK_SECONDS)

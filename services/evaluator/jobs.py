@@ -6,17 +6,22 @@ import logging
 import time
 from collections.abc import Callable
 
-from tandem.errors import ClusterError
-from tandem.kube.jobs import JobState
+from tandem.errors import ClusterError, ClusterNotFoundError, ClusterUnavailableError
+from tandem.kube.jobs import JobPhase, JobState
 from tandem.kube.objects import Namespace
 
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 10.0
+_KEEP_SECONDS = 900.0  # an upgrade of the control plane takes minutes
+_GONE_LOOKS = 3  # a JobSet makes its Job anew by the same name
 
 
 class JobWatch:
     """Asks the cluster how far the trainer's Job is, not too often.
+
+    While the API server is out of reach the Job is taken to be as it was, for a quarter of an hour;
+    one that is not found several times in a row is gone.
 
     Args:
         namespace: where the Job is; None outside of a cluster.
@@ -35,9 +40,13 @@ class JobWatch:
         self._name = name
         self._monotonic = monotonic
         self._looked_at = float("-inf")
+        self._answered_at = monotonic()
+        self._num_missed = 0
         self._has_warned = False
         self.state: JobState | None = None
-        """What the last look showed; None when the Job is not known, or the cluster doesn't say."""
+        """What the last look showed; None when the Job is gone, or the cluster doesn't say."""
+        if namespace is not None and name is not None:
+            self.state = JobState(JobPhase.WAITING)  # until an answer says otherwise
 
     def look(self) -> JobState | None:
         """The Job's state, at most some seconds old."""
@@ -46,14 +55,26 @@ class JobWatch:
         now = self._monotonic()
         if now - self._looked_at >= _LOOK_SECONDS:
             self._looked_at = now
-            self.state = self._ask(self._namespace, self._name)
+            self.state = self._ask(self._namespace, self._name, now)
         return self.state
 
-    def _ask(self, namespace: Namespace, name: str) -> JobState | None:
+    def _ask(self, namespace: Namespace, name: str, now: float) -> JobState | None:
         try:
-            return namespace.job_state(name)
+            state = namespace.job_state(name)
+        except ClusterUnavailableError as error:
+            self._warn(error)
+            return self.state if now - self._answered_at < _KEEP_SECONDS else None
+        except ClusterNotFoundError:
+            self._answered_at = now
+            self._num_missed += 1
+            return self.state if self._num_missed < _GONE_LOOKS else None
         except ClusterError as error:
-            if not self._has_warned:
-                self._has_warned = True
-                logger.warning("going on without a look at the trainer's Job: %s", error)
+            self._warn(error)
             return None
+        self._answered_at, self._num_missed = now, 0
+        return state
+
+    def _warn(self, error: ClusterError) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning("going on without a look at the trainer's Job: %s", error)

@@ -117,6 +117,8 @@ class Evaluator:
         self._failures: dict[tuple[CheckpointId, str], list[str]] = {}
         self._seen: object = None
         self._seen_at = self._monotonic()
+        self._patience_seconds = _PATIENCE_SECONDS
+        self._num_attempts = 0
         self._said: tuple[EvalPhase, float] | None = None
 
     def watch(self, *, wait_interval: float, poll_interval: float) -> Ending:
@@ -126,9 +128,11 @@ class Evaluator:
             wait_interval: seconds of quiet to tolerate.
             poll_interval: seconds between looks.
         """
+        self._patience_seconds = max(_PATIENCE_SECONDS, 2 * poll_interval)
         while not self._stop():
             try:
                 line = self._source.look()
+                self._num_attempts = len(line.attempts)
                 self._look_at_ledger(line)
                 situation = self._situation(line)
                 self._project(line)
@@ -145,6 +149,14 @@ class Evaluator:
                 self._say("waiting")
                 self._stop.wait(poll_interval)
         return Ending.STOPPED
+
+    def has_news(self) -> bool:
+        """Whether a trainer has begun since the watch ended, so that there is more to watch.
+
+        Raises:
+            StoreUnavailableError: the run folder is out of reach.
+        """
+        return len(self._source.look().attempts) > self._num_attempts
 
     def _look_at_ledger(self, line: Line) -> None:
         """Reads what may have changed: entries stay, so a full ledger needs no second look."""
@@ -166,7 +178,8 @@ class Evaluator:
         quiet = now - self._seen_at
         silence = self._source.trainer_silence()
         quiet = quiet if silence is None else min(quiet, silence)
-        job = self._trainer_job.look() if quiet >= _ASK_CLUSTER_SECONDS else None
+        may_end = line.outcome is not None or quiet >= _ASK_CLUSTER_SECONDS
+        job = self._trainer_job.look() if may_end else None
         return Situation(line.outcome, pending, quiet, job.phase if job else None)
 
     def _is_pending(self, checkpoint: CheckpointId) -> bool:
@@ -300,7 +313,7 @@ class Evaluator:
         self._metrics.count_attempt(task.eval_set.name, outcome="skipped")
 
     def _say(self, phase: EvalPhase, step: int | None = None, **facts: int) -> None:
-        self._health.beat(phase=phase, step=step, patience_seconds=_PATIENCE_SECONDS)
+        self._health.beat(phase=phase, step=step, patience_seconds=self._patience_seconds)
         self._metrics.set_phase(phase)
         self._reporter.annotate(phase=phase, step=step)
         now = self._monotonic()

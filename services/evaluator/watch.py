@@ -1,6 +1,7 @@
 """Decides: which checkpoint next, and whether the watch is over. Pure.
 
-The watch ends in a named state only:
+The watch ends in a named state only. While the trainer's Job may still start a pod, only a signal
+ends it: the outcome in the run is then that of an attempt before.
 
     Completed       the trainer finished, and every checkpoint of its line has its ledger entries
     TrainerFailed   the trainer ended as failed, or its Job did without a word of it, and every
@@ -53,12 +54,12 @@ def ending(situation: Situation, *, wait_interval: float) -> Ending | None:
     """The state to end in, or None to go on watching."""
     if situation.pending:
         return None
+    if situation.job is not None and not situation.job.is_over:
+        return None  # the trainer may still come: an outcome is that of an attempt before it
     if situation.outcome is Outcome.FINISHED:
         return Ending.COMPLETED
     if situation.outcome is Outcome.FAILED or situation.job is JobPhase.FAILED:
         return Ending.TRAINER_FAILED
-    if situation.job is not None and not situation.job.is_over:
-        return None  # a trainer that waits for a node, or for quota, is slow and not gone
     return Ending.TIMED_OUT if situation.quiet_seconds >= wait_interval else None
 
 

@@ -177,6 +177,8 @@ def _translated(what: str) -> Iterator[None]:
         raise _kind_of(error)(f"{what}: {_said(error)}") from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ClusterUnavailableError(f"{what}: {error}"[:_MAX_ERROR_CHARACTERS]) from error
+    except (config.ConfigException, ValueError) as error:  # an empty token, an odd answer
+        raise ClusterError(f"{what}: {error}"[:_MAX_ERROR_CHARACTERS]) from error
 
 
 def _kind_of(error: client.ApiException) -> type[ClusterError]:

@@ -14,7 +14,12 @@ from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 
-from tandem.errors import ClusterError, ClusterNotFoundError, ClusterUnavailableError
+from tandem.errors import (
+    ClusterError,
+    ClusterNotFoundError,
+    ClusterRefusedError,
+    ClusterUnavailableError,
+)
 from tandem.kube.budgets import Budget, Memory, Said
 from tandem.kube.objects import EventText, Namespace, Subject
 
@@ -25,6 +30,7 @@ DOMAIN = "tandem.dev"
 _ANNOTATE_SECONDS = 30.0
 _AGAIN_SECONDS = 15.0
 _PHASE_SECONDS = 5.0
+_LAST_AGAIN_SECONDS = 0.5
 _MAX_WAITING = 20
 
 
@@ -135,7 +141,8 @@ class Reporter:
                 self._tell()
             except ClusterUnavailableError as error:
                 if self._is_closing:
-                    return
+                    time.sleep(_LAST_AGAIN_SECONDS)  # as often as whoever closes waits for it
+                    continue
                 self._say_once(f"the cluster can't be told for now: {error}", about="outages")
                 self._failed_at = self._monotonic()
 
@@ -192,9 +199,11 @@ class Reporter:
             call()
         except ClusterUnavailableError:
             raise
-        except ClusterError as error:
+        except (ClusterRefusedError, ClusterNotFoundError) as error:
             self._refused.add(what)
             self._say_once(f"going on without {what} in the cluster: {error}", about=what)
+        except ClusterError as error:  # of this one alone
+            logger.warning("the cluster was not told: %s", error)
 
     def _say_once(self, text: str, *, about: str) -> None:
         if about not in self._has_said:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tandem.errors import ClusterRefusedError, ClusterUnavailableError
+from tandem.errors import ClusterError, ClusterRefusedError, ClusterUnavailableError
 from tandem.kube.budgets import BURST
 from tandem.kube.reporting import Reporter
 from tests.kube.memory_namespace import JOB, MemoryNamespace
@@ -91,6 +91,25 @@ def test_what_a_role_refuses_is_said_once_and_the_rest_goes_on(cluster, caplog):
     assert cluster.annotations == {"tandem.dev/phase": "training"}
     [record] = caplog.records
     assert "going on without Events in the cluster: cannot create" in record.message
+
+
+def test_one_event_that_the_cluster_does_not_take_costs_no_other(cluster):
+    cluster.errors["create"] = ClusterError("422: name too long")
+    with new_reporter(cluster) as reporter:
+        reporter.event("Odd", "x")
+        eventually(lambda: not reporter._events)
+        cluster.errors.clear()
+        reporter.event("Finished", "step 10")
+    assert cluster.told == [("Finished", "step 10", 1)]
+
+
+def test_the_last_words_are_tried_again_while_there_is_time(cluster):
+    cluster.errors["uid"] = ClusterUnavailableError("429")
+    with new_reporter(cluster) as reporter:
+        reporter.event("Finished", "step 10")
+        eventually(lambda: cluster.calls)
+        threading.Timer(0.3, cluster.errors.clear).start()
+    assert cluster.told == [("Finished", "step 10", 1)]
 
 
 def test_while_the_cluster_is_away_the_words_wait(cluster, caplog):

@@ -401,6 +401,14 @@ def test_without_the_right_to_see_the_job_only_time_tells(scene, caplog):
     assert caplog.text.count("without a look at the trainer's Job") == 1
 
 
+def test_the_end_of_an_attempt_before_ends_nothing_while_a_new_job_may_go_on(scene):
+    scene.commit(1, 0.1)
+    scene.end(Outcome.FAILED)
+    scene.namespace = JobOnly(*[JobState(JobPhase.WAITING)] * 5, JobState(JobPhase.COMPLETE))
+    scene.watch({DAY: Scorer(scene.weight)})
+    assert scene.namespace.looks == 6
+
+
 def test_a_silent_trainer_ends_the_watch_by_the_wait_interval(scene):
     scene.commit(1, 0.4)
     assert scene.watch({DAY: Scorer(scene.weight)}, wait_interval=20) is Ending.TIMED_OUT

@@ -42,6 +42,12 @@ def test_the_watch_ends_only_when_nothing_is_left_to_score(
         (None, JobPhase.FAILED, Ending.TRAINER_FAILED),
         (None, JobPhase.COMPLETE, Ending.TIMED_OUT),
         (Outcome.FINISHED, JobPhase.FAILED, Ending.COMPLETED),
+        (Outcome.FINISHED, JobPhase.COMPLETE, Ending.COMPLETED),
+        (Outcome.FAILED, JobPhase.FAILED, Ending.TRAINER_FAILED),
+        # of an attempt before: a new Job goes on with the run
+        (Outcome.FINISHED, JobPhase.WAITING, None),
+        (Outcome.FAILED, JobPhase.WAITING, None),
+        (Outcome.FAILED, JobPhase.RUNNING, None),
     ],
 )
 def test_a_job_that_may_start_a_trainer_is_waited_for_and_a_failed_one_is_not(
