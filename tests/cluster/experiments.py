@@ -17,29 +17,12 @@ from tandem.checkpoints.lines import Line, read_line
 from tests.deploy.rendering import CHART, tool
 from tests.rig.cluster import IMAGE, Manifest, Namespace
 from tests.rig.gcs import BUCKET, GcsServer, unique
+from tests.small_experiment import SMALL
 
 RELEASE = "fox"
 
 _CONFIG = CHART.parents[2] / "services/ctl/demo/pipeline.config"
 
-# Small enough for a step to take some hundredths of a second on a CPU.
-_OVERRIDES = """
-model {{
-  ssd {{
-    image_resizer {{ fixed_shape_resizer {{ height: 64 width: 64 }} }}
-    feature_extractor {{ depth_multiplier: 0.1 }}
-  }}
-}}
-train_config {{ batch_size: 4 num_steps: {num_steps} }}
-train_input_reader {{
-  label_map_path: "/data/label_map.pbtxt"
-  tf_record_input_reader {{ input_path: "/data/train.record" }}
-}}
-eval_input_reader {{
-  label_map_path: "/data/label_map.pbtxt" shuffle: false
-  tf_record_input_reader {{ input_path: "/data/val.record" }}
-}}
-"""
 _DRAW = """
 import pathlib
 from services.ctl.shapes import ShapesSpec, make_shapes
@@ -59,6 +42,15 @@ _DRAWER = {
     },
     "volumeMounts": [_MOUNT, {"name": "tmp", "mountPath": "/tmp"}],
 }
+
+
+def _override(num_steps: int) -> str:
+    return SMALL.format(
+        num_steps=num_steps,
+        labels="/data/label_map.pbtxt",
+        train="/data/train.record",
+        held_out="/data/val.record",
+    )
 
 
 class Experiment:
@@ -105,7 +97,7 @@ class Experiment:
         trainer = {"checkpointEveryN": every_n, "summaryEveryN": 5, "logInterval": 1}
         return {
             "image": {"repository": IMAGE.partition(":")[0], "tag": "dev", "pullPolicy": "Never"},
-            "experiment": {"overrides": [_OVERRIDES.format(num_steps=num_steps)]},
+            "experiment": {"overrides": [_override(num_steps)]},
             "runStore": {"url": self.run},
             "extraEnv": [{"name": "STORAGE_EMULATOR_HOST", "value": self.gcs.url}],
             "trainer": component | {"settings": trainer},
