@@ -1,4 +1,4 @@
-"""What makes the demo's experiment small: a step of it takes some hundredths of a second on a CPU."""
+"""What makes the demo's experiment small: a step takes some hundredths of a second on a CPU."""
 
 SMALL = """
 model {{

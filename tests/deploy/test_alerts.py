@@ -85,6 +85,8 @@ def test_alerts_look_at_metrics_that_there_are():
 def test_alerts_fire_when_they_should_and_only_then(tmp_path):
     scenarios = (HERE / "alerts.yaml").read_text()
     scenarios = scenarios.replace("JOB", trainer_job("operator")["metadata"]["name"])
+    # promtool repeats numbers (0x9), but not these.
+    scenarios = re.sub(r"NaNx(\d+)", lambda found: "NaN " * (int(found[1]) + 1), scenarios)
     tested = yaml.safe_load(scenarios)
     # What an alert says is for people, and reviewed with the golden renders.
     rules = [

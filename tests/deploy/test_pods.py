@@ -1,14 +1,19 @@
 """What holds for every pod of every value set."""
 
+import json
+
 import pytest
 
 from tests.deploy.rendering import (
+    CHART,
     NEEDS_TOOLS,
     SETS,
+    flags_of,
     manifests,
     objects,
     pod_specs,
     rendered,
+    template,
     trainer_job,
 )
 
@@ -133,3 +138,55 @@ def test_the_test_pod_needs_no_accelerator_and_no_spot_node():
         assert pod.get("nodeSelector", {}).keys() <= {"pool"}
         for container in pod["containers"]:
             assert container["resources"]["limits"].keys() == {"memory"}
+
+
+def test_every_pod_that_mounts_a_bucket_asks_for_its_driver():
+    made = objects("pvc")
+    annotated = [
+        made["Job", "trainer"]["spec"]["template"]["metadata"]["annotations"],
+        made["Deployment", "evaluator"]["spec"]["template"]["metadata"]["annotations"],
+        made["Pod", ""]["metadata"]["annotations"],
+    ]
+    assert [a.get("gke-gcsfuse/volumes") for a in annotated] == ["true"] * 3
+    assert annotated[2]["helm.sh/hook"] == "test"
+    assert "gke-gcsfuse/volumes" not in objects("cpu")["Pod", ""]["metadata"]["annotations"]
+
+
+def test_the_test_pod_has_the_annotations_of_the_trainers_pods():
+    annotations = objects("everything")["Pod", ""]["metadata"]["annotations"]
+    assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
+
+
+def test_a_components_own_variable_replaces_everyones():
+    values = {"extraEnv": [{"name": "A", "value": "all"}, {"name": "B", "value": "all"}]}
+    for component in ("trainer", "tensorboard"):
+        values[component] = {"extraEnv": [{"name": "A", "value": component}]}
+    flags = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
+    text = template(CHART, *flags_of(SETS["cpu"]), *flags)
+    seen = {}
+    for document in manifests(text):
+        if document["kind"] in ("Job", "Deployment"):
+            (container,) = document["spec"]["template"]["spec"]["containers"]
+            names = [variable["name"] for variable in container["env"]]
+            assert len(names) == len(set(names))
+            own = {v["name"]: v.get("value") for v in container["env"]}
+            seen[container["name"]] = (own["A"], own["B"])
+    assert seen == {
+        "trainer": ("trainer", "all"),
+        "evaluator": ("all", "all"),
+        "tensorboard": ("tensorboard", "all"),
+    }
+
+
+def test_the_test_pod_may_read_metrics_that_are_for_others():
+    policy = objects("everything")["NetworkPolicy", ""]["spec"]
+    (metrics,) = [r for r in policy["ingress"] if r.get("ports") == [{"port": 8000}]]
+    assert len(metrics["from"]) == 2
+    own = metrics["from"][1]["podSelector"]["matchLabels"]
+    assert own.items() <= objects("everything")["Pod", ""]["metadata"]["labels"].items()
+
+
+def test_apis_of_kind_and_minikube_are_in_reach():
+    egress = objects("cpu")["NetworkPolicy", ""]["spec"]["egress"]
+    ports = {port["port"] for rule in egress if "to" not in rule for port in rule["ports"]}
+    assert {443, 6443, 8443} <= ports

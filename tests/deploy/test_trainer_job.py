@@ -119,6 +119,23 @@ def test_stops_that_save_do_not_count_and_what_cannot_succeed_ends_at_once(name)
     assert rules[2]["onExitCodes"]["values"] == [2, 3, 6]
 
 
+def test_failures_are_counted_once_and_by_the_jobset_where_there_is_one():
+    assert trainer_job("cpu")["spec"]["backoffLimit"] == 6
+    first, other = (
+        next(
+            d
+            for d in manifests(template(CHART, *flags_of(SETS["jobset"]), "--set", setting))
+            if d["kind"] == "JobSet"
+        )
+        for setting in ("trainer.backoffLimit=6", "trainer.backoffLimit=3")
+    )
+    assert first["spec"]["failurePolicy"]["maxRestarts"] == 6
+    assert other["spec"]["failurePolicy"]["maxRestarts"] == 3
+    assert first["spec"]["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] == 0
+    # A JobSet's failurePolicy can't be changed in place.
+    assert first["metadata"]["name"] != other["metadata"]["name"]
+
+
 @pytest.mark.parametrize(
     ("settings", "grace", "deadline"),
     [

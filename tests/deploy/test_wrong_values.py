@@ -3,11 +3,24 @@
 Each file of `wrong/` begins with what the message must hold.
 """
 
+import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.deploy.rendering import CHART, HELMS, HERE, NEEDS_TOOLS, SETS, flags_of, run_helm
+from tests.deploy.rendering import (
+    CHART,
+    HELMS,
+    HERE,
+    MONITORING,
+    NEEDS_TOOLS,
+    SETS,
+    flags_of,
+    run_helm,
+)
 
 pytestmark = NEEDS_TOOLS
 
@@ -59,3 +72,38 @@ def test_a_label_map_that_no_reader_names_is_refused():
     done = run_helm("template", "raccoon", str(CHART), *flags)
     assert done.returncode != 0
     assert "experiment.labelMap is given, but experiment.pipelineConfig has no" in done.stderr
+
+
+def _described(chart: Path) -> Iterator[tuple[str, ...]]:
+    """Paths of all values that have a default and a meaning of their own, objects included."""
+    schema = json.loads((chart / "values.schema.json").read_text())
+    defaults = yaml.safe_load((chart / "values.yaml").read_text())
+
+    def below(node, values, path):
+        for name in node.get("properties", {}):
+            if name in values:
+                yield (*path, name)
+                if isinstance(values[name], dict):
+                    yield from below(node["properties"][name], values[name], (*path, name))
+
+    return below(schema, defaults, ())
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize(
+    ("chart", "depth"),
+    [*((CHART, depth) for depth in (1, 2, 3, 4)), *((MONITORING, depth) for depth in (1, 2, 3))],
+)
+def test_a_value_that_null_removes_is_missed_by_name(chart, depth, helm):
+    paths = [path for path in _described(chart) if len(path) == depth]
+    assert paths
+    nulls = ",".join(f"{'.'.join(path)}=null" for path in paths)
+    done = run_helm("template", "raccoon", str(chart), "--set", nulls, helm=helm)
+    missed = {
+        (*(part for part in parent.split("/") if part), name)
+        for parent, names in re.findall(
+            r"- at '([^']*)': missing propert(?:y|ies) (.*)", done.stderr
+        )
+        for name in re.findall(r"'([^']+)'", names)
+    }
+    assert missed == set(paths)

@@ -8,7 +8,7 @@
   "app.kubernetes.io/part-of" "tandem"
   "app.kubernetes.io/managed-by" .root.Release.Service
 -}}
-name: {{ .name }}
+name: {{ .name | quote }}
 labels:
   {{- merge $standard (.labels | default dict) .root.Values.commonLabels | toYaml | nindent 2 }}
 {{- end }}

@@ -1,5 +1,6 @@
 {{/* Rules between values, which the schema can't express. One message each: value, found, expected. */}}
 {{- define "tandem.check" -}}
+{{- include "tandem.checkName" . -}}
 {{- include "tandem.checkExperiment" . -}}
 {{- include "tandem.checkRunStore" . -}}
 {{- include "tandem.checkImages" . -}}
@@ -7,10 +8,18 @@
 {{- include "tandem.checkEvaluator" . -}}
 {{- include "tandem.checkDatasets" . -}}
 {{- include "tandem.checkMonitoring" . -}}
+{{- include "tandem.checkEnv" . -}}
 {{- end }}
 
 {{- define "tandem.refuse" -}}
 {{- fail (printf "\n\n%s\n" .) -}}
+{{- end }}
+
+{{/* Services and a subdomain are named after the release, and want a letter first and no dots. */}}
+{{- define "tandem.checkName" -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (.Values.nameOverride | default .Release.Name)) -}}
+{{- include "tandem.refuse" (printf "the release's name is %s, which Services can't be named after; expected lower-case letters, digits and -, a letter first, or such a name in nameOverride" .Release.Name) -}}
+{{- end -}}
 {{- end }}
 
 {{- define "tandem.checkExperiment" -}}
@@ -18,8 +27,15 @@
 {{- if not (trim $experiment.pipelineConfig) -}}
 {{- include "tandem.refuse" "experiment.pipelineConfig is empty; expected the text of a pipeline.config: --set-file experiment.pipelineConfig=pipeline.config" -}}
 {{- end -}}
-{{- if and $experiment.labelMap (not (regexMatch "label_map_path\\s*:" $experiment.pipelineConfig)) -}}
+{{- if and $experiment.labelMap (not (regexMatch (include "tandem.labelMapField" .) $experiment.pipelineConfig)) -}}
 {{- include "tandem.refuse" "experiment.labelMap is given, but experiment.pipelineConfig has no label_map_path that could name it; add label_map_path to its input readers, or leave labelMap out" -}}
+{{- end -}}
+{{- if $experiment.labelMap -}}
+{{- range $index, $override := $experiment.overrides -}}
+{{- if regexMatch "\\blabel_map_path\\b" $override -}}
+{{- include "tandem.refuse" (printf "experiment.overrides[%d] sets label_map_path, but experiment.labelMap is given, which every label_map_path names; expected one of the two" $index) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 
@@ -28,6 +44,9 @@
 {{- if $store.pvc.enabled -}}
   {{- if $store.url -}}
   {{- include "tandem.refuse" (printf "runStore.url is %s, and runStore.pvc.enabled is true; expected one of the two" $store.url) -}}
+  {{- end -}}
+  {{- if regexMatch "(^|/)[.]{1,2}(/|$)" $store.pvc.folder -}}
+  {{- include "tandem.refuse" (printf "runStore.pvc.folder is %s; expected a folder inside of the volume, as experiments/raccoon, without . and .." $store.pvc.folder) -}}
   {{- end -}}
 {{- else if not $store.url -}}
 {{- include "tandem.refuse" "runStore.url is empty; expected the run's folder, as gs://BUCKET/FOLDER, or runStore.pvc.enabled: true for a volume" -}}
@@ -44,6 +63,10 @@
 {{- if not $repository -}}
 {{- include "tandem.refuse" "image.repository is empty; expected where your cluster pulls the image from, without a tag, as europe-docker.pkg.dev/PROJECT/REPOSITORY/tandem" -}}
 {{- end -}}
+{{- $boards := .Values.tensorboard -}}
+{{- if and .Values.image.digest $boards.enabled (not (or .Values.image.tag $boards.image.tag $boards.image.digest)) -}}
+{{- include "tandem.refuse" "image.digest pins trainer and evaluator, but TensorBoard has an image of its own, which nothing pins; expected tensorboard.image.digest, or a tag in tensorboard.image.tag, or tensorboard.enabled: false" -}}
+{{- end -}}
 {{- end }}
 
 {{- define "tandem.checkTrainer" -}}
@@ -57,6 +80,9 @@
 {{- include "tandem.refuse" (printf "runStore.pvc.accessModes is %s, but %d trainer pods share the volume; expected [ReadWriteMany]" (join ", " .Values.runStore.pvc.accessModes) $pods) -}}
 {{- end -}}
 {{- $grace := int (include "tandem.graceSeconds" $trainer) -}}
+{{- if lt $grace 8 -}}
+{{- include "tandem.refuse" (printf "trainer.terminationGracePeriodSeconds is %d; expected at least 8, of which the last checkpoint gets 3, or 0 for the default" $grace) -}}
+{{- end -}}
 {{- $deadline := int (include "tandem.deadlineSeconds" $trainer) -}}
 {{- if ge (add $deadline 2) $grace -}}
 {{- include "tandem.refuse" (printf "trainer.terminationDeadlineSeconds is %d, but the pod is killed %d s after SIGTERM (trainer.terminationGracePeriodSeconds); expected at most %d, so that the trainer can leave by itself" $deadline $grace (sub $grace 3)) -}}
@@ -109,5 +135,27 @@
 {{- if and .prometheusRule.enabled .gmpRules.enabled -}}
 {{- include "tandem.refuse" "monitoring.prometheusRule.enabled and monitoring.gmpRules.enabled are both true, so every alert would fire twice; expected prometheusRule for the Prometheus Operator or gmpRules for Google Managed Prometheus" -}}
 {{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "tandem.checkEnv" -}}
+{{- include "tandem.checkVariables" (dict "where" "extraEnv" "variables" .Values.extraEnv) -}}
+{{- range $component := list "trainer" "evaluator" "tensorboard" -}}
+{{- $values := index $.Values $component -}}
+{{- include "tandem.checkVariables" (dict "where" (printf "%s.extraEnv" $component) "variables" $values.extraEnv) -}}
+{{- end -}}
+{{- end }}
+
+{{- define "tandem.checkVariables" -}}
+{{- $where := .where -}}
+{{- $names := list -}}
+{{- range .variables -}}
+  {{- if has .name (list "HOME" "TMPDIR" "POD_NAME" "WORKER_INDEX" "TF_CONFIG") -}}
+  {{- include "tandem.refuse" (printf "%s sets %s, which the chart sets itself; expected another name" $where .name) -}}
+  {{- end -}}
+  {{- if has .name $names -}}
+  {{- include "tandem.refuse" (printf "%s: the name %s is there twice; expected each name once" $where .name) -}}
+  {{- end -}}
+  {{- $names = append $names .name -}}
 {{- end -}}
 {{- end }}

@@ -21,7 +21,7 @@ default
 {{/* What selects pods; never changes within a release. */}}
 {{- define "tandem.selectorLabels" -}}
 app.kubernetes.io/name: tandem
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
@@ -43,8 +43,8 @@ app.kubernetes.io/component: {{ .component }}
 {{/* The metadata of an object: root, name, and optionally component, labels, annotations. */}}
 {{- define "tandem.metadata" -}}
 {{- $annotations := merge (dict) (.annotations | default dict) .root.Values.commonAnnotations -}}
-name: {{ .name }}
-namespace: {{ .root.Release.Namespace }}
+name: {{ .name | quote }}
+namespace: {{ .root.Release.Namespace | quote }}
 labels:
   {{- include "tandem.labels" . | nindent 2 }}
 {{- with $annotations }}

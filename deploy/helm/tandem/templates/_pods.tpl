@@ -13,11 +13,19 @@ which are the component's own.
 {{- if ne .component "tensorboard" -}}
 {{- $_ := set $annotations "kubectl.kubernetes.io/default-container" .component -}}
 {{- $_ := set $annotations "checksum/experiment" (include "tandem.configChecksum" .root) -}}
-{{- range .root.Values.datasets -}}
-{{- if .gcsFuse }}{{ $_ := set $annotations "gke-gcsfuse/volumes" "true" }}{{ end -}}
-{{- end -}}
+{{- $annotations = merge $annotations (include "tandem.datasetAnnotations" .root | fromYaml) -}}
 {{- end -}}
 {{- merge $annotations .values.podAnnotations | toYaml -}}
+{{- end }}
+
+{{/* Annotations without which a pod's datasets are not mounted. */}}
+{{- define "tandem.datasetAnnotations" -}}
+{{- range .Values.datasets }}
+{{- if .gcsFuse }}
+gke-gcsfuse/volumes: "true"
+{{- break }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "tandem.podSecurityContext" -}}
@@ -39,7 +47,7 @@ capabilities:
 
 {{/* What every pod says before its containers; needsToken: whether it calls the Kubernetes API. */}}
 {{- define "tandem.podSpec" -}}
-serviceAccountName: {{ include "tandem.serviceAccountName" .root }}
+serviceAccountName: {{ include "tandem.serviceAccountName" .root | quote }}
 automountServiceAccountToken: {{ .needsToken }}
 enableServiceLinks: false # else Services become TANDEM_... variables, which are no settings
 securityContext:
@@ -61,9 +69,20 @@ imagePullSecrets:
   valueFrom:
     fieldRef:
       fieldPath: metadata.name
-{{- with concat .root.Values.extraEnv .values.extraEnv }}
-{{ toYaml . }}
+{{- with include "tandem.extraEnv" . }}
+{{ . }}
 {{- end }}
+{{- end }}
+
+{{/* Variables from the values: a component's own replace those of the same name that all have. */}}
+{{- define "tandem.extraEnv" -}}
+{{- $own := list -}}
+{{- range .values.extraEnv }}{{ $own = append $own .name }}{{ end -}}
+{{- $variables := list -}}
+{{- range .root.Values.extraEnv -}}
+{{- if not (has .name $own) }}{{ $variables = append $variables . }}{{ end -}}
+{{- end -}}
+{{- with concat $variables .values.extraEnv }}{{ toYaml . }}{{ end -}}
 {{- end }}
 
 {{- define "tandem.volumeMounts" -}}
@@ -81,16 +100,16 @@ imagePullSecrets:
 {{- with .root.Values.runStore.pvc }}
 {{- if .enabled }}
 - name: run
-  mountPath: {{ .mountPath }}
+  mountPath: {{ .mountPath | quote }}
 {{- end }}
 {{- end }}
 {{- range .root.Values.datasets }}
-- name: data-{{ .name }}
-  mountPath: {{ .mountPath }}
+- name: {{ printf "data-%s" .name | quote }}
+  mountPath: {{ .mountPath | quote }}
   readOnly: true
   {{- with .pvc }}
   {{- with .subPath }}
-  subPath: {{ . }}
+  subPath: {{ . | quote }}
   {{- end }}
   {{- end }}
 {{- end }}
@@ -102,7 +121,7 @@ imagePullSecrets:
 {{- define "tandem.volumes" -}}
 - name: experiment
   configMap:
-    name: {{ include "tandem.configMapName" .root }}
+    name: {{ include "tandem.configMapName" .root | quote }}
 - name: tmp
   emptyDir:
     sizeLimit: 1Gi
@@ -111,7 +130,7 @@ imagePullSecrets:
 - name: shm
   emptyDir:
     medium: Memory
-    sizeLimit: {{ . }}
+    sizeLimit: {{ . | quote }}
 {{- end }}
 {{- if .root.Values.runStore.pvc.enabled }}
 {{ include "tandem.runVolume" .root }}
@@ -131,27 +150,27 @@ imagePullSecrets:
     volumeClaimTemplate:
       spec:
         accessModes: [ReadWriteOnce]
-        storageClassName: {{ .storageClassName }}
+        storageClassName: {{ .storageClassName | quote }}
         resources:
           requests:
-            storage: {{ .size }}
+            storage: {{ .size | quote }}
   {{- else }}
   emptyDir:
-    sizeLimit: {{ .size }}
+    sizeLimit: {{ .size | quote }}
   {{- end }}
 {{- end }}
 
 {{- define "tandem.runVolume" -}}
 - name: run
   persistentVolumeClaim:
-    claimName: {{ include "tandem.claimName" . }}
+    claimName: {{ include "tandem.claimName" . | quote }}
 {{- end }}
 
 {{- define "tandem.dataVolume" -}}
-- name: data-{{ .name }}
+- name: {{ printf "data-%s" .name | quote }}
   {{- with .pvc }}
   persistentVolumeClaim:
-    claimName: {{ .claimName }}
+    claimName: {{ .claimName | quote }}
     readOnly: true
   {{- end }}
   {{- with .gcsFuse }}
@@ -159,7 +178,7 @@ imagePullSecrets:
     driver: gcsfuse.csi.storage.gke.io
     readOnly: true
     volumeAttributes:
-      bucketName: {{ .bucket }}
+      bucketName: {{ .bucket | quote }}
       mountOptions: {{ .mountOptions | default "implicit-dirs" | quote }}
   {{- end }}
 {{- end }}
@@ -206,7 +225,7 @@ readinessProbe:
 
 {{/* The rest of a container of the test pod. */}}
 {{- define "tandem.testContainer" -}}
-image: {{ include "tandem.image" . }}
+image: {{ include "tandem.image" . | quote }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 env:
   {{- include "tandem.env" . | nindent 2 }}

@@ -24,6 +24,7 @@ hash of all that is fixed in it: an upgrade that changes it makes a new Job, whi
 {{- $spec = omit $spec "backoffLimit" "activeDeadlineSeconds" "ttlSecondsAfterFinished" -}}
 {{- end -}}
 {{- $kind := list .Values.trainer.jobset.enabled .Values.trainer.kueue.queueName -}}
+{{- if .Values.trainer.jobset.enabled }}{{ $kind = append $kind (int64 .Values.trainer.backoffLimit) }}{{ end -}}
 {{- printf "%s-trainer-%s" (include "tandem.fullname" .) (list $spec $kind | toJson | sha256sum | trunc 8) -}}
 {{- end }}
 
@@ -46,7 +47,8 @@ hash of all that is fixed in it: an upgrade that changes it makes a new Job, whi
 {{- define "tandem.jobSpec" -}}
 {{- $trainer := .root.Values.trainer -}}
 {{- $pods := int (include "tandem.trainerPods" .root) -}}
-backoffLimit: {{ int64 $trainer.backoffLimit }}
+{{- /* A JobSet starts its Job again itself, trainer.backoffLimit times; the two would multiply. */ -}}
+backoffLimit: {{ $trainer.jobset.enabled | ternary 0 (int64 $trainer.backoffLimit) }}
 podReplacementPolicy: Failed # never two trainers at once
 podFailurePolicy:
   rules:
@@ -93,7 +95,7 @@ spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: {{ include "tandem.graceSeconds" $trainer }}
   {{- if not $trainer.jobset.enabled }}
-  subdomain: {{ include "tandem.subdomain" $root }}
+  subdomain: {{ include "tandem.subdomain" $root | quote }}
   {{- end }}
   {{- include "tandem.podSpec" $component | nindent 2 }}
   {{- with $trainer.extraInitContainers }}
@@ -102,12 +104,12 @@ spec:
   {{- end }}
   containers:
     - name: trainer
-      image: {{ include "tandem.image" $component }}
+      image: {{ include "tandem.image" $component | quote }}
       imagePullPolicy: {{ $root.Values.image.pullPolicy }}
       command: [tini, --, tandem-trainer]
       args:
         {{- include "tandem.processFlags" $root | nindent 8 }}
-        - {{ printf "--owner=%s" (include "tandem.owner" $root) | toJson }}
+        - {{ printf "--owner=%s" (include "tandem.owner" $root) | quote }}
         - --termination-deadline={{ include "tandem.deadlineSeconds" $trainer }}
         {{- if not $root.Values.runStore.pvc.enabled }}
         - --scratch-dir=/scratch
