@@ -8,8 +8,8 @@
   so that it refuses what changed on the way, files are summed as they go.
 - Reads, listings and deletions are repeated with back-off. A download goes in ranges, all of one
   generation, each repeated by itself.
-- Bytes that arrive with another crc32c than the store has are read again once: what differs then
-  is what is stored.
+- Bytes that arrive with another crc32c than the store has are read again, twice if need be: what
+  differs then is what is stored.
 
 Thread-safe, like the client's session. `tandem.checkpoints.gcs_errors` knows Google's exceptions.
 """
@@ -50,6 +50,7 @@ from tandem.errors import (
 _UPLOAD_CHUNK_BYTES = 100 << 20
 _DOWNLOAD_RANGE_BYTES = 16 << 20
 _CONNECT_SECONDS = 10.0
+_MAX_READS = 3  # of an object whose bytes don't fit the store's own checksum
 _NO_CACHE = "no-store"  # else the objects of a public bucket may be served an hour late
 _RANGE_NOT_SATISFIABLE = 416
 
@@ -124,9 +125,10 @@ class GcsStore:
 
     def get(self, name: str) -> StoredObject:
         """Reads a whole object."""
-        stored, is_sound = self._retried(lambda: self._get(name))
-        if not is_sound:
-            stored, _ = self._retried(lambda: self._get(name))
+        for _ in range(_MAX_READS):
+            stored, is_sound = self._retried(lambda: self._get(name))
+            if is_sound:
+                break
         return stored
 
     def read(self, name: str, *, start: int, size: int) -> bytes:
@@ -171,11 +173,12 @@ class GcsStore:
     ) -> ObjectStat:
         """Writes an object's bytes to a new file, in ranges of one generation."""
         with path.open("xb") as file:
-            stat, summary = self._download(name, file, on_piece)
-            if summary.crc32c != stat.crc32c:
+            for _ in range(_MAX_READS):
                 file.seek(0)
                 file.truncate()
                 stat, summary = self._download(name, file, on_piece)
+                if summary.crc32c == stat.crc32c:
+                    break
         return stat._replace(size=summary.size, crc32c=summary.crc32c)
 
     def local_path(self, name: str) -> Path | None:

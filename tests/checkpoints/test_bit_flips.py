@@ -48,6 +48,7 @@ def flip(request, store, damage):
 def trainer(new_trainer):
     """With checkpoints of steps 1, 2 and 3."""
     trainer = new_trainer()
+    ensure_run(trainer.store)
     for step in (1, 2, 3):
         trainer.save(step)
     return trainer
@@ -164,6 +165,7 @@ def test_a_flipped_bit_in_a_lease_takes_it_from_its_holder_and_keeps_the_checkpo
 
 
 def test_a_flipped_bit_in_a_heartbeat_is_silence_until_the_next_beat(store, clock, flip):
+    ensure_run(store)
     heart = Heartbeat(store, TRAINER, attempt=1, surroundings=clock.surroundings)
     assert heart.beat("training", 5)
     name = names.heartbeat_name(TRAINER)

@@ -199,10 +199,13 @@ def test_a_slow_read_is_waited_for(store, gcs_server, faults, tmp_path):
     assert _applied(gcs_server) == 1
 
 
-def test_bits_that_change_on_the_way_are_read_again_and_are_no_damage(store, faults, tmp_path):
+@pytest.mark.parametrize("times", [1, 2])
+def test_bits_that_change_on_the_way_are_read_again_and_are_no_damage(
+    store, faults, tmp_path, times
+):
     stat = store.create("x", b"abc")
     for read in (lambda: store.get("x").stat, lambda: store.download("x", tmp_path / "copy")):
-        faults({"match": "GET /download", "flip_bit": True})
+        faults({"match": "GET /download", "times": times, "flip_bit": True})
         assert read() == stat
     assert (tmp_path / "copy").read_bytes() == b"abc"
 
@@ -211,15 +214,11 @@ def test_bits_that_are_still_changed_when_read_again_are_described_as_they_arriv
     store, faults, tmp_path
 ):
     store.create("x", b"abc")
-    faults({"match": "GET /download", "times": 4, "flip_bit": True})
+    faults({"match": "GET /download", "times": 6, "flip_bit": True})
     assert store.get("x").data == b"`bc"
     found = store.download("x", tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == b"`bc"
-    assert (
-        found.crc32c
-        == crc32c_of(b"`bc")
-        == store.stat("x").crc32c ^ found.crc32c ^ (store.stat("x").crc32c)
-    )
+    assert found.crc32c == crc32c_of(b"`bc") != store.stat("x").crc32c
 
 
 def test_a_download_never_mixes_two_generations(store, big_file, tmp_path):
