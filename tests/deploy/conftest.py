@@ -1,12 +1,13 @@
 """A real API server, with the kinds that the charts use."""
 
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.deploy.rendering import HERE, tool
-from tests.rig.cluster import Namespace, kubectl, new_namespace
+from tests.rig.cluster import Namespace, kubectl, new_namespace, try_kubectl
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +22,12 @@ def api_server() -> None:
         pytest.skip("no API server answers: make test-cluster starts one")
     for folder in (tool("crds"), HERE / "crds"):
         kubectl("apply", "--server-side", "--force-conflicts", f"--filename={folder}")
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    wait = ("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    deadline = time.monotonic() + 30
+    # It is an error while a definition has no conditions yet.
+    while (waited := try_kubectl(*wait)).returncode:
+        assert time.monotonic() < deadline, waited.stderr
+        time.sleep(0.2)
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def test_the_server_takes_every_object(name, namespace):
         if document["kind"] == "ServiceAccount":
             namespace.apply(document)
     rest = [d for d in documents if d["kind"] != "ServiceAccount"]
-    taken = _dry_run("\n---\n".join(map(json.dumps, rest)))
+    taken = _dry_run(json.dumps({"apiVersion": "v1", "kind": "List", "items": rest}))
     assert taken.count("created (server dry run)") == len(rest)
 
 
