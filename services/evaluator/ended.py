@@ -49,7 +49,6 @@ class Aftermath:
         self._heartbeat = heartbeat
         self._health = health
         self._stop = stop
-        self._may_scale = settings.on_end == "scale-to-zero"
 
     def tell(self, decided: Ending, *, location: str, job: JobState | None) -> None:
         """Says in the log, the metrics, the run and the cluster how the watch ended."""
@@ -80,10 +79,11 @@ class Aftermath:
         if self._settings.on_end == "exit" or decided is Ending.STOPPED:
             return False
         logger.info("staying up to serve metrics until a signal comes")
+        may_scale = self._settings.on_end == "scale-to-zero"
         while not self._stop():
             self._health.beat(phase=decided.value, patience_seconds=_PATIENCE_SECONDS)
-            if self._may_scale:
-                self._may_scale = not self._has_scaled_to_zero()
+            if may_scale:
+                may_scale = not self._has_scaled_to_zero()
             self._stop.wait(_LOOK_SECONDS)
             with contextlib.suppress(StoreUnavailableError):
                 if not self._stop() and has_news():

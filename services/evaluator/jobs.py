@@ -14,14 +14,14 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 10.0
 _KEEP_SECONDS = 900.0  # an upgrade of the control plane takes minutes
-_GONE_LOOKS = 3  # a JobSet makes its Job anew by the same name
+_SURE_LOOKS = 3  # a JobSet makes a failed Job anew, by the same name
 
 
 class JobWatch:
     """Asks the cluster how far the trainer's Job is, not too often.
 
-    While the API server is out of reach the Job is taken to be as it was, for a quarter of an hour;
-    one that is not found several times in a row is gone.
+    While the API server is out of reach the Job is taken to be as it was, for a quarter of an hour.
+    One that is found failed, or not found, several times in a row is so for good.
 
     Args:
         namespace: where the Job is; None outside of a cluster.
@@ -41,7 +41,7 @@ class JobWatch:
         self._monotonic = monotonic
         self._looked_at = float("-inf")
         self._answered_at = monotonic()
-        self._num_missed = 0
+        self._num_bad_looks = 0  # in a row
         self._has_warned = False
         self.state: JobState | None = None
         """What the last look showed; None when the Job is gone, or the cluster doesn't say."""
@@ -65,14 +65,19 @@ class JobWatch:
             self._warn(error)
             return self.state if now - self._answered_at < _KEEP_SECONDS else None
         except ClusterNotFoundError:
-            self._answered_at = now
-            self._num_missed += 1
-            return self.state if self._num_missed < _GONE_LOOKS else None
+            return self._unless_sure(None, now)
         except ClusterError as error:
             self._warn(error)
             return None
-        self._answered_at, self._num_missed = now, 0
+        if state.phase is JobPhase.FAILED:
+            return self._unless_sure(state, now)
+        self._answered_at, self._num_bad_looks = now, 0
         return state
+
+    def _unless_sure(self, found: JobState | None, now: float) -> JobState | None:
+        self._answered_at = now
+        self._num_bad_looks += 1
+        return found if self._num_bad_looks >= _SURE_LOOKS else self.state
 
     def _warn(self, error: ClusterError) -> None:
         if not self._has_warned:

@@ -32,7 +32,7 @@ def main() -> None:
     stop = StopRequest()
     stop.install()
 
-    tf_config = os.environ.get("TF_CONFIG")  # noqa: TID251
+    tf_config = os.environ.get("TF_CONFIG")  # noqa: TID251  # entry points hand it on
 
     def work() -> Exit:
         refuse_several_workers(tf_config)

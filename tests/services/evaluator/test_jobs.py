@@ -71,6 +71,18 @@ def test_a_job_is_gone_when_it_is_not_found_three_times(watch, cluster, now):
     assert found == [RUNNING, RUNNING, None]
 
 
+def test_a_failed_job_that_a_job_set_makes_anew_has_not_failed(watch, cluster, now):
+    failed = JobState(JobPhase.FAILED, "BackoffLimitExceeded")
+    found = []
+    for now[0], answer in ((0.0, RUNNING), (10.0, failed), (20.0, WAITING), (30.0, failed)):
+        cluster.answer = answer
+        found.append(watch.look())
+    assert found == [RUNNING, RUNNING, WAITING, WAITING]
+    for now[0] in (40.0, 50.0):
+        found = watch.look()
+    assert found == failed
+
+
 def test_without_the_right_nothing_is_known(watch, cluster, caplog):
     cluster.answer = ClusterRefusedError("forbidden")
     assert watch.look() is None
