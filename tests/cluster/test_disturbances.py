@@ -7,7 +7,7 @@ from tests.rig.cluster import NODE, kubectl, try_kubectl
 
 pytestmark = pytest.mark.cluster
 
-NUM_STEPS, EVERY_N = 1200, 50
+NUM_STEPS, EVERY_N = 2000, 80
 
 # Many small processes, so that the one that the kernel takes for the largest is the evaluator.
 EXHAUST = """
@@ -69,8 +69,10 @@ def test_training_resumes_whatever_happens_to_its_pods_and_every_checkpoint_has_
     )
     third = _next_attempt(experiment, 3)
     assert third.resumed_from is not None
-    # For Kubernetes a pod that is gone without an end has failed.
-    experiment.until(lambda: _num_failures(experiment) == 1, what="the Job's count")
+    _progress(experiment)
+    # Force leaves a moment or none: the trainer ended with 42, or was killed, which counts.
+    forced = _num_failures(experiment)
+    assert forced in (0, 1)
 
     evaluator = _pod(experiment, "evaluator")
     exhaust = ("--container=evaluator", "--", "python3", "-c", EXHAUST)
@@ -96,7 +98,7 @@ def test_training_resumes_whatever_happens_to_its_pods_and_every_checkpoint_has_
     experiment.until(lambda: "completionTime" in experiment.job()["status"], what="a complete Job")
     finished = experiment.job()
     assert finished["metadata"]["name"] == job
-    assert _num_failures(experiment) == 1  # as before the drain
+    assert _num_failures(experiment) == forced  # exits with 42 are none
     line = experiment.line()
     assert (line.newest.step, line.outcome) == (NUM_STEPS, "finished")
     entries = experiment.entries()
