@@ -85,9 +85,10 @@ def _committed(options: argparse.Namespace, results: dict[str, Any]) -> None:
     _say(options, "\n## From the save to the commit\n")
     _say(
         options,
-        "| state | where | plain | ours | times | tidied up |\n|---|---|---:|---:|---:|---:|",
+        "| state | where | plain | SaveV2, fsync | ours | of plain | tidied up |\n"
+        "|---|---|---:|---:|---:|---:|---:|",
     )
-    rounds = f"--rounds={max(3, options.rounds // 2)}"
+    rounds = f"--rounds={options.rounds}"
     for megabytes in options.mb:
         with running_gcs() as server:
             for where, more in (
@@ -102,7 +103,7 @@ def _committed(options: argparse.Namespace, results: dict[str, Any]) -> None:
                 _say(
                     options,
                     f"| {megabytes:g} MB | {where} | {_spread(found['plain'])} | "
-                    f"{_spread(found['ours'])} | {ours / plain:.2f} | {_spread(found['done'])} |",
+                    f"{_spread(found['files'])} | {_spread(found['ours'])} | {ours / plain:.2f} | {_spread(found['done'])} |",
                 )
 
 
@@ -146,14 +147,21 @@ def _stopped(server: GcsServer, megabytes: float, *, later: float | None) -> tup
     if later is not None:
         arguments.append("--save-first")
     with subprocess.Popen(
-        _command(arguments), cwd=_ROOT, stdout=subprocess.PIPE, text=True
+        _command(arguments),
+        cwd=_ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         time.sleep(1.0 if later is None else later)
         sent_at = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        found = json.loads(process.stdout.read())
+        output = process.stdout.read()
+    if process.returncode:
+        sys.exit(f"ended with {process.returncode}: {' '.join(_command(arguments))}")
+    found = json.loads(output)
     return found["committed_at"] - sent_at, found["step_finished_at"] - sent_at
 
 

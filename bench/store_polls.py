@@ -8,6 +8,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from services.evaluator.jobs import JobWatch
 from services.evaluator.loop import Evaluator
 from services.evaluator.recording import Recorder
 from services.evaluator.sources import RunSource
@@ -16,6 +17,7 @@ from tandem.checkpoints.heartbeats import TRAINER, Heartbeat
 from tandem.checkpoints.ledger import record_entry
 from tandem.checkpoints.lines import read_line
 from tandem.evaluation.build import EvalTask
+from tandem.kube.reporting import Reporter
 from tandem.telemetry.health import Health
 from tandem.telemetry.metrics import EvaluatorMetrics
 from tests.checkpoints.actors import VAL, FakeClock, Trainer, entry
@@ -87,8 +89,9 @@ def operations_per_hour(*, poll_interval: float = 10.0, others: int = 0) -> dict
             health=Health(patience_seconds=60),
             policy="every",
             scratch=Path(folder) / "scratch",
-            lease_seconds=60.0,
             stop=stop,
+            reporter=Reporter(None, None, closing_seconds=lambda: 0.0),
+            trainer_job=JobWatch(None, None),
             surroundings=clock.surroundings,
         ).watch(wait_interval=1e9, poll_interval=poll_interval)
     return dict(counted)

@@ -28,6 +28,7 @@ from tandem.checkpoints.gcs import GcsStore
 from tandem.checkpoints.local import LocalStore
 
 _FOREVER = 1e6
+_WARM_UP = 4  # saves, until the system gives files pages that were used before
 
 
 def main() -> None:
@@ -164,11 +165,13 @@ def _against(
     plain: Callable[[], None],
     clean_up: Callable[[], None],
 ) -> dict[str, list[float]]:
-    seconds: dict[str, list[float]] = {"plain": [], "ours": [], "done": []}
+    seconds: dict[str, list[float]] = {"plain": [], "files": [], "ours": [], "done": []}
     scratch = folder / "run"
+    blocking = folder / "blocking"
+    blocking.mkdir()
     with saving(training, store, scratch, stop=StopRequest(), deadline=60) as parts:
         saver, background, metrics = parts
-        for _ in range(rounds + 1):
+        for _ in range(_WARM_UP + rounds):
             training.step()
             began = time.monotonic()
             saver.save()
@@ -179,7 +182,12 @@ def _against(
             plain()
             seconds["plain"].append(time.monotonic() - began)
             clean_up()
-    return {name: values[1:] for name, values in seconds.items()}
+            began = time.monotonic()
+            files = save_blocking(training, blocking)
+            seconds["files"].append(time.monotonic() - began)
+            for path in files:
+                path.unlink()
+    return {name: values[_WARM_UP:] for name, values in seconds.items()}
 
 
 def _stop(options: argparse.Namespace, folder: Path) -> dict[str, float]:
