@@ -103,7 +103,8 @@ def _committed(options: argparse.Namespace, results: dict[str, Any]) -> None:
                 _say(
                     options,
                     f"| {megabytes:g} MB | {where} | {_spread(found['plain'])} | "
-                    f"{_spread(found['files'])} | {_spread(found['ours'])} | {ours / plain:.2f} | {_spread(found['done'])} |",
+                    f"{_spread(found['files'])} | {_spread(found['ours'])} | {ours / plain:.2f} | "
+                    f"{_spread(found['done'])} |",
                 )
 
 
