@@ -1,5 +1,5 @@
 # One word per job; each makes .venv first when it is missing or out of date.
-.PHONY: help setup demo test test-slow test-cluster image crash-test soak bench-store check format golden protos lock clean
+.PHONY: help setup demo test test-slow test-cluster faults image crash-test soak bench-store bench-status check format golden protos dashboards metrics-doc lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -34,8 +34,14 @@ STORE ?= gcs
 soak: setup ## real processes under kills and faults: make soak ROUNDS=200 STORE=gcs|local
 	@scripts/soak --rounds $(ROUNDS) --seed $(SEED) --store $(STORE)
 
+faults: setup ## inject 24 faults and ask tandem status about each; needs root
+	@scripts/faults
+
 bench-store: setup ## what saving costs training, and the store against plain copies
 	@.venv/bin/python -m bench.store
+
+bench-status: setup ## how long tandem status takes, from a cold process
+	@.venv/bin/python -m bench.status
 
 check: setup ## format, lint, types, layers
 	@scripts/check
@@ -48,6 +54,12 @@ golden: setup ## compare our models with stored outputs of the original: make go
 
 protos: setup ## generate tandem/protos from protos/
 	@scripts/protos
+
+dashboards: setup ## generate the charts' Grafana dashboards from deploy/dashboards
+	@.venv/bin/python -m deploy.dashboards
+
+metrics-doc: setup ## generate docs/metrics.md from the metrics' definitions
+	@scripts/metrics
 
 lock: ## resolve requirements/dev.lock anew
 	@scripts/lock

@@ -18,8 +18,8 @@ from tandem.checkpoints.ledger import record_entry
 from tandem.checkpoints.lines import read_line
 from tandem.evaluation.build import EvalTask
 from tandem.kube.reporting import Reporter
+from tandem.telemetry.evaluator_metrics import EvaluatorMetrics
 from tandem.telemetry.health import Health
-from tandem.telemetry.metrics import EvaluatorMetrics
 from tests.checkpoints.actors import VAL, FakeClock, Trainer, entry
 from tests.checkpoints.hooked_store import HookedStore
 from tests.checkpoints.memory_store import MemoryStore

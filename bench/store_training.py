@@ -20,7 +20,8 @@ from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.policies import RetentionPolicy
 from tandem.checkpoints.retiring import Retirer
 from tandem.checkpoints.runs import ensure_run
-from tandem.telemetry.metrics import SaveOutcome, TrainerMetrics
+from tandem.telemetry.labels import SaveOutcome
+from tandem.telemetry.trainer_metrics import TrainerMetrics
 from tandem.training.optimizers import Momentum
 from tandem.training.states import TrainingState, save_tensors
 

@@ -9,9 +9,16 @@ from collections.abc import Callable, Iterator
 from services.settings import ClusterSettings
 from tandem.errors import (
     AttemptSupersededError,
+    BucketMissingError,
     ClusterRefusedError,
+    DataEndedError,
+    DataError,
     InputError,
+    LabelMapError,
+    RecordError,
+    RunConflictError,
     StoreError,
+    StoreRefusedError,
     TrainingError,
 )
 from tandem.kube.objects import Namespace, Subject
@@ -63,6 +70,9 @@ def reporting(
 
 def _reason_of(error: Exception) -> str:
     for kind, reason in (
+        ((DataError, LabelMapError, RecordError, DataEndedError), "BadData"),
+        ((StoreRefusedError, BucketMissingError), "StorageFailed"),
+        (RunConflictError, "RunConflict"),
         (InputError, "BadInput"),
         (TrainingError, "TrainingFailed"),
         (AttemptSupersededError, "Superseded"),

@@ -3,6 +3,8 @@
     TandemError
     ├── InputError                 what the user gave is wrong; nothing was written     exit 2
     │   ├── ConfigError            pipeline.config, overrides or settings
+    │   │   ├── StoreRefusedError  the run's bucket: no credentials, or a right is missing
+    │   │   └── BucketMissingError the run's bucket: there is none of that name
     │   ├── LabelMapError          label map
     │   ├── DataError              records, found before the first step
     │   ├── FineTuneError          the checkpoint to start from
@@ -42,6 +44,14 @@ class InputError(TandemError):
 
 class ConfigError(InputError):
     """A pipeline.config, an override or a process setting is wrong."""
+
+
+class StoreRefusedError(ConfigError):
+    """The store doesn't know who asks, or the account lacks a right."""
+
+
+class BucketMissingError(ConfigError):
+    """There is no bucket of that name."""
 
 
 class LabelMapError(InputError):

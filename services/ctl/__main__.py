@@ -16,6 +16,7 @@ from rich.console import Console
 import tandem
 from services import quiet
 from services.ctl import streams
+from services.ctl.status.arguments import add_explain, add_status
 from services.ctl.store.commands import Commands, add_ledger, add_store
 from services.exits import Exit
 from tandem.errors import TandemError
@@ -52,6 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_check(commands)
     _add_evaluate(commands)
+    add_status(commands)
+    add_explain(commands)
     add_ledger(commands)
     add_store(commands)
     return parser

@@ -26,12 +26,14 @@ def main() -> None:
     stop = StopRequest()
     stop.install()
 
+    image = os.environ.get("TANDEM_IMAGE")  # noqa: TID251  # entry points hand it on
+
     def work() -> Exit:
         # TensorFlow takes seconds to import: --help and a misspelt flag need not wait for it.
         with quiet.greetings_withheld():
             from services.evaluator.app import run_evaluator  # noqa: PLC0415
 
-        return run_evaluator(settings, stop)
+        return run_evaluator(settings, stop, image=image)
 
     sys.exit(exit_code_of(work))
 

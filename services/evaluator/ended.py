@@ -19,8 +19,8 @@ from tandem.errors import (
 from tandem.kube.jobs import JobPhase, JobState
 from tandem.kube.objects import Namespace
 from tandem.kube.reporting import Reporter
+from tandem.telemetry.evaluator_metrics import EvaluatorMetrics
 from tandem.telemetry.health import Health
-from tandem.telemetry.metrics import EvaluatorMetrics
 
 logger = logging.getLogger(__name__)
 

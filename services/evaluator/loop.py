@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,23 +14,27 @@ from services.evaluator.recording import Recorder
 from services.evaluator.sources import Readable, Source
 from services.evaluator.watch import Ending, Policy, Situation, ending, in_order
 from services.signals import StopRequest, StopRequestedError
-from tandem.checkpoints.heartbeats import Heartbeat
+from services.watchdog import Place, Where
+from tandem.checkpoints.attempts import Outcome
+from tandem.checkpoints.heartbeats import Fact, Heartbeat
 from tandem.checkpoints.leases import Lease, Leases
 from tandem.checkpoints.ledger import LedgerEntry, LedgerReader, LedgerView
 from tandem.checkpoints.lines import Line
 from tandem.checkpoints.names import CheckpointId
-from tandem.checkpoints.objects import ObjectStore
+from tandem.checkpoints.objects import ObjectStore, nothing
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.checkpoints.tries import MAX_TRIES, record_try, withdraw_try
 from tandem.errors import (
     CheckpointDamagedError,
     ConfigError,
     ObjectNotFoundError,
+    RecordError,
     StoreUnavailableError,
 )
 from tandem.kube.reporting import Reporter
+from tandem.telemetry.evaluator_metrics import EvaluatorMetrics
 from tandem.telemetry.health import Health
-from tandem.telemetry.metrics import EvalPhase, EvaluatorMetrics
+from tandem.telemetry.labels import EvalPhase, RunOutcome
 
 if TYPE_CHECKING:  # the loop itself needs no TensorFlow
     from tandem.evaluation.build import EvalTask
@@ -42,9 +47,35 @@ _PATIENCE_SECONDS = 1800.0
 _BEAT_SECONDS = 5.0
 _ASK_CLUSTER_SECONDS = 15.0  # a trainer that beats needs no look at its Job
 
+LOOKING = Place("looking at the run folder", patience_seconds=120.0)  # it may be out of reach
+WAITING = Place("waiting for the next look", patience_seconds=math.inf)  # which can't hang
+RESTORING = Place("restoring", patience_seconds=300.0)
+FIRST_BATCH = Place("scoring", patience_seconds=_PATIENCE_SECONDS)
+"""The first batch of a set is compiled as well, which takes minutes."""
+SCORING = Place("scoring")
+MEASURING = Place("scoring", patience_seconds=600.0)  # all images at once
+PUBLISHING = Place("publishing", patience_seconds=120.0)
+STAYING = Place("serving metrics after the end", patience_seconds=math.inf)
+
 
 class LeaseLostError(Exception):
     """The checkpoint is no longer this process's to read; says why."""
+
+
+_OUTCOMES: dict[Outcome | None, RunOutcome] = {
+    None: "running",
+    Outcome.FINISHED: "finished",
+    Outcome.FAILED: "failed",
+    Outcome.PREEMPTED: "preempted",
+}
+
+
+def _unheard(error: BaseException) -> None:
+    pass
+
+
+def _unknown_time(checkpoint: CheckpointId) -> float | None:
+    return None
 
 
 class Projection(Protocol):
@@ -74,6 +105,11 @@ class Evaluator:
         stop: StopRequest,
         reporter: Reporter,
         trainer_job: JobWatch,
+        where: Where | None = None,
+        on_failure: Callable[[BaseException], None] = _unheard,
+        on_damage: Callable[[], None] = nothing,
+        committed_at: Callable[[CheckpointId], float | None] = _unknown_time,
+        facts: dict[str, Fact] | None = None,
         surroundings: Surroundings = SYSTEM,
     ) -> None:
         """Wires the parts.
@@ -93,6 +129,11 @@ class Evaluator:
             stop: asked between and during evaluations.
             reporter: tells the cluster.
             trainer_job: looked at while the trainer is silent.
+            where: told where this loop is.
+            on_failure: told of what goes wrong and doesn't end the watch.
+            on_damage: told of each checkpoint that is found damaged.
+            committed_at: when a checkpoint was committed, in seconds since 1970.
+            facts: what each heartbeat says besides; how far this is, is added to it.
             surroundings: clock, randomness.
         """
         self._source = source
@@ -109,6 +150,10 @@ class Evaluator:
         self._stop = stop
         self._reporter = reporter
         self._trainer_job = trainer_job
+        self._where = where or Where(LOOKING)
+        self._on_failure = on_failure
+        self._on_damage = on_damage
+        self._committed_at = committed_at
         self._surroundings = surroundings
         self._monotonic = surroundings.monotonic
         self._ledger = LedgerReader(results)
@@ -120,6 +165,8 @@ class Evaluator:
         self._patience_seconds = _PATIENCE_SECONDS
         self._num_attempts = 0
         self._said: tuple[EvalPhase, float] | None = None
+        self._facts = {} if facts is None else facts
+        self._scored_here: set[str] = set()
 
     def watch(self, *, wait_interval: float, poll_interval: float) -> Ending:
         """Evaluates until the watch is over.
@@ -130,6 +177,7 @@ class Evaluator:
         """
         self._patience_seconds = max(_PATIENCE_SECONDS, 2 * poll_interval)
         while not self._stop():
+            self._where.at = LOOKING
             try:
                 line = self._source.look()
                 self._num_attempts = len(line.attempts)
@@ -142,11 +190,13 @@ class Evaluator:
                 worked = self._work_on(line, in_order(list(situation.pending), self._policy))
             except StoreUnavailableError as error:
                 logger.warning("the run folder is out of reach for now: %s", error)
+                self._on_failure(error)
                 worked = False
             except StopRequestedError:
                 break
             if not worked:
                 self._say("waiting")
+                self._where.at = WAITING
                 self._stop.wait(poll_interval)
         return Ending.STOPPED
 
@@ -164,13 +214,20 @@ class Evaluator:
             view = self._views.get(task.eval_set.name)
             if view is None or not view.recorded.issuperset(line.checkpoints):
                 self._views[task.eval_set.name] = self._ledger.look(task.eval_set)
+        unreadable = sum(len(view.recorded) - len(view.entries) for view in self._views.values())
+        self._facts["unreadable_entries"] = unreadable
+        self._metrics.show_unreadable_entries(unreadable)
 
     def _situation(self, line: Line) -> Situation:
         pending = [c for c in line.checkpoints if self._is_pending(c) and c not in line.retiring]
         newest = line.newest
+        self._facts["backlog"] = len(pending)
         self._metrics.record_listing(
-            newest_step=newest.step if newest else None, backlog=len(pending)
+            newest_step=newest.step if newest else None,
+            backlog=len(pending),
+            oldest_pending_at=self._committed_at(min(pending)) if pending else None,
         )
+        self._metrics.show_outcome(_OUTCOMES[line.outcome] if line.attempts else None)
         facts = (line.checkpoints, len(line.attempts), len(line.ends))
         now = self._monotonic()
         if facts != self._seen:
@@ -212,6 +269,7 @@ class Evaluator:
 
     def _handle(self, held: _Held, task: EvalTask) -> None:
         checkpoint = held.lease.checkpoint
+        self._metrics.set_lease_held(held=True)
         try:
             self._try(held, task)
         except LeaseLostError as error:
@@ -220,8 +278,12 @@ class Evaluator:
             logger.info("checkpoint %s was retired meanwhile", checkpoint)
         except CheckpointDamagedError as error:
             logger.error("%s", error)
+            self._on_failure(error)
+            self._on_damage()
             self._give_damaged_up(checkpoint, task)
         finally:
+            self._facts.pop("tries_failed", None)
+            self._metrics.set_lease_held(held=False)
             held.release()
 
     def _try(self, held: _Held, task: EvalTask) -> None:
@@ -238,6 +300,7 @@ class Evaluator:
         if number is None:
             self._recorder.given_up(checkpoint, task, failures)
             return
+        self._facts["tries_failed"] = number - 1
         began = self._monotonic()
         try:
             readable, evaluation = self._evaluate(held, task)
@@ -252,11 +315,16 @@ class Evaluator:
         except Exception as error:  # a bad batch, out of memory: any of them ends this try only
             logger.exception("try %d of %d on checkpoint %s failed", number, MAX_TRIES, checkpoint)
             failures.append(f"{type(error).__name__}: {error}")
+            self._on_failure(error)
+            self._facts["tries_failed"] = number
+            if isinstance(error, RecordError):
+                self._metrics.count_bad_records(eval_set.name, 1)
             self._metrics.count_attempt(
                 eval_set.name, outcome="error", seconds=self._monotonic() - began
             )
             self._say("backing_off", checkpoint.step)
             return
+        self._where.at = PUBLISHING
         self._say("publishing", checkpoint.step)
         seconds = self._monotonic() - began
         if self._recorder.scored(
@@ -268,10 +336,14 @@ class Evaluator:
 
     def _evaluate(self, held: _Held, task: EvalTask) -> tuple[Readable, Evaluation]:
         step = held.lease.checkpoint.step
+        self._where.at = RESTORING
         readable = self._load(held)
         self._say("running", step)
+        self._where.at = SCORING if task.eval_set.name in self._scored_here else FIRST_BATCH
 
         def on_progress(done: int, expected: int) -> None:
+            self._where.at = SCORING if done < expected else MEASURING
+            self._scored_here.add(task.eval_set.name)
             self._come_by(held)
             self._metrics.record_images(done, expected=expected)
             self._say("running", step, done=done, expected=expected)
@@ -287,7 +359,7 @@ class Evaluator:
         self._loaded = None
         self._say("restoring", checkpoint.step)
         try:
-            readable = self._source.fetch(checkpoint, on_piece=lambda: self._come_by(held))
+            readable = self._source.fetch(checkpoint, on_piece=lambda: self._fetch_on(held))
             self._load_variables(readable.prefix)
         except OSError as error:  # a full disk, mostly: that says nothing about the checkpoint
             raise StoreUnavailableError(
@@ -297,6 +369,10 @@ class Evaluator:
             shutil.rmtree(self._scratch, ignore_errors=True)
         self._loaded = (checkpoint, readable)
         return readable
+
+    def _fetch_on(self, held: _Held) -> None:
+        self._where.at = RESTORING
+        self._come_by(held)
 
     def _come_by(self, held: _Held) -> None:
         """Between two pieces of work."""
@@ -325,9 +401,10 @@ class Evaluator:
             return  # a store takes no more than about one write a second to the same object
         self._said = (phase, now)
         try:
-            self._heartbeat.beat(phase, step, **facts)
+            self._heartbeat.beat(phase, step, **{**self._facts, **facts})
         except StoreUnavailableError as error:
             logger.warning("the heartbeat was not written: %s", error)
+            self._on_failure(error)
 
 
 class _Held:

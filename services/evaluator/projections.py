@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from datetime import datetime
 from typing import get_args
 
 import tensorflow as tf
@@ -14,9 +13,10 @@ from tandem.checkpoints.bests import best_entry, write_best
 from tandem.checkpoints.ledger import EntryOutcome, LedgerEntry
 from tandem.checkpoints.names import CheckpointId, EvalSet
 from tandem.checkpoints.objects import ObjectStore
-from tandem.checkpoints.surroundings import SYSTEM, Surroundings
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings, seconds_since_1970
 from tandem.evaluation.coco_metrics import TAGS
-from tandem.telemetry.metrics import CocoMetric, EvaluatorMetrics
+from tandem.telemetry.evaluator_metrics import EvaluatorMetrics
+from tandem.telemetry.labels import CocoMetric
 
 logger = logging.getLogger(__name__)
 
@@ -78,9 +78,12 @@ class Projections:
             self._eval_set.name,
             step=newest.checkpoint.step,
             metrics=_by_short_name(newest),
-            completed_at=_seconds_since_1970(newest.recorded_at),
+            completed_at=seconds_since_1970(newest.recorded_at),
         )
         self._show_best(best_entry(scored, metric=BEST_METRIC, among=among))
+        ever = best_entry(scored, metric=BEST_METRIC, among={entry.checkpoint for entry in scored})
+        if ever is not None:
+            self._metrics.show_best_on_disk(self._eval_set.name, on_disk=ever.checkpoint in among)
 
     def _write_events(self, entries: list[LedgerEntry]) -> None:
         if not entries:
@@ -106,7 +109,3 @@ class Projections:
 
 def _by_short_name(entry: LedgerEntry) -> dict[CocoMetric, float | None]:
     return {short: entry.metrics.get(tag) for short, tag in _TAG_OF.items()}
-
-
-def _seconds_since_1970(timestamp: str) -> float:
-    return datetime.strptime(timestamp, "%Y-%m-%dT%H:%M:%S%z").timestamp()

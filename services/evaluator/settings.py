@@ -40,6 +40,13 @@ class EvaluatorSettings(ClusterSettings):
     poll_interval: float = Field(
         default=10.0, gt=0, le=604800, description="seconds between looks at the run folder"
     )
+    lag_budget: float = Field(
+        default=1800.0,
+        gt=0,
+        le=604800,
+        description="seconds that a checkpoint may wait for its evaluation; alerts go by it",
+        json_schema_extra={"metavar": "SECONDS"},
+    )
     policy: Literal["every", "newest-first"] = Field(
         default="every", description="which checkpoint next: the oldest, or the newest"
     )

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from tandem.checkpoints import names
 from tandem.checkpoints.adopted import UNVERIFIED, AdoptedCheckpoint, adopted_checkpoints
-from tandem.checkpoints.commits import Commit
+from tandem.checkpoints.commits import Commit, read_commit
 from tandem.checkpoints.fetching import fetch_checkpoint, read_damage
 from tandem.checkpoints.heartbeats import TRAINER, HeartbeatWatcher
 from tandem.checkpoints.leases import Leases
 from tandem.checkpoints.lines import Line, LineReader
 from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.objects import ObjectStore
-from tandem.checkpoints.surroundings import SYSTEM, Surroundings
-from tandem.errors import ConfigError, ObjectNotFoundError, StoreError, StoreUnavailableError
+from tandem.checkpoints.surroundings import SYSTEM, Surroundings, seconds_since_1970
+from tandem.errors import (
+    CheckpointDamagedError,
+    ConfigError,
+    ObjectNotFoundError,
+    StoreError,
+    StoreUnavailableError,
+)
 
 
 class Readable(NamedTuple):
@@ -49,6 +56,9 @@ class Source(Protocol):
 
     def trainer_silence(self) -> float | None:
         """Seconds since the trainer last showed life; None when it never has."""
+
+    def committed_at(self, checkpoint: CheckpointId) -> float | None:
+        """When it was committed, in seconds since 1970; None when nobody knows."""
 
     def fetch(self, checkpoint: CheckpointId, *, on_piece: Callable[[], None]) -> Readable:
         """Brings a checkpoint to this machine.
@@ -89,6 +99,7 @@ class RunSource:
         self._scratch = scratch
         self._surroundings = surroundings
         self._lines = LineReader(store)
+        self._committed_at: dict[CheckpointId, float | None] = {}  # of the one asked for last
         self._trainer = HeartbeatWatcher(
             store, TRAINER, stale_seconds=lease_seconds, surroundings=surroundings
         )
@@ -113,6 +124,18 @@ class RunSource:
         """On this process's own clock."""
         view = self._trainer.look()
         return view.unchanged_seconds if view.heartbeat is not None else None
+
+    def committed_at(self, checkpoint: CheckpointId) -> float | None:
+        """From its commit, which is read once."""
+        if checkpoint not in self._committed_at:
+            self._committed_at = {checkpoint: self._read_time(checkpoint)}
+        return self._committed_at[checkpoint]
+
+    def _read_time(self, checkpoint: CheckpointId) -> float | None:
+        try:
+            return seconds_since_1970(read_commit(self._store, checkpoint).committed_at)
+        except (ObjectNotFoundError, CheckpointDamagedError):  # retired meanwhile, or damaged
+            return None
 
     def fetch(self, checkpoint: CheckpointId, *, on_piece: Callable[[], None]) -> Readable:
         """Verifies every byte; puts a damaged checkpoint into quarantine."""
@@ -195,6 +218,7 @@ class AdoptedSource:
         self._store = store
         self._scratch = scratch
         self._found: Mapping[CheckpointId, AdoptedCheckpoint] = {}
+        self._seen_at: dict[CheckpointId, float] = {}
         self.leases = Leases(
             results,
             holder=reader,
@@ -224,6 +248,10 @@ class AdoptedSource:
     def trainer_silence(self) -> float | None:
         """Other programs leave no heartbeat."""
         return None
+
+    def committed_at(self, checkpoint: CheckpointId) -> float | None:
+        """When it was seen first: nothing else tells its age."""
+        return self._seen_at.setdefault(checkpoint, time.time())
 
     def fetch(self, checkpoint: CheckpointId, *, on_piece: Callable[[], None]) -> Readable:
         """Brings the files here as they are."""

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from typing import NoReturn
 
 from services import quiet
@@ -19,6 +20,7 @@ from services.trainer.workers import refuse_several_workers
 
 def main() -> None:
     """Reads the settings, trains, and leaves with an exit code of `services.exits`."""
+    began = time.monotonic()
     settings = settings_or_exit(
         TrainerSettings,
         program="tandem-trainer",
@@ -34,13 +36,15 @@ def main() -> None:
 
     tf_config = os.environ.get("TF_CONFIG")  # noqa: TID251  # entry points hand it on
 
+    image = os.environ.get("TANDEM_IMAGE")  # noqa: TID251
+
     def work() -> Exit:
         refuse_several_workers(tf_config)
         # TensorFlow takes seconds to import: --help and a misspelt flag need not wait for it.
         with quiet.greetings_withheld():
             from services.trainer.app import run_trainer  # noqa: PLC0415
 
-        return run_trainer(settings, stop, log_fields)
+        return run_trainer(settings, stop, log_fields, image=image, began=began)
 
     _leave(exit_code_of(work))
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from services.events import EventFolder
-from services.trainer.beating import Beats
 from services.trainer.loop import StepFacts
 from services.trainer.pace import Pace
 
@@ -101,26 +100,6 @@ def _clock(seconds: float | None) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}"
-
-
-class Beat:
-    """Tells the run folder that training goes on."""
-
-    def __init__(self, beats: Beats, pace: Pace, *, last_step: int | None) -> None:
-        self._beats = beats
-        self._pace = pace
-        self._last_step = last_step
-
-    def __call__(self, facts: StepFacts) -> None:
-        """Something new to write, for whenever the next beat is due."""
-        self._beats.post(
-            "training",
-            facts.step,
-            last_step=self._last_step,
-            total_loss=facts.losses["Loss/total_loss"],
-            steps_per_second=self._pace.steps_per_second,
-            eta_seconds=self._pace.eta_seconds(facts.step, self._last_step),
-        )
 
 
 class Summaries:

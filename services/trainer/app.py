@@ -6,8 +6,9 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import tensorflow as tf
 from prometheus_client import CollectorRegistry
 
 from services.clusters import own_namespace, reporting
@@ -15,8 +16,9 @@ from services.events import EventFolder
 from services.exits import Exit
 from services.processes import metrics_server
 from services.signals import StopRequest, StopRequestedError
+from services.stores import Stores
+from services.trainer.accounting import Accounting, endings_before
 from services.trainer.actions import (
-    Beat,
     EveryNSteps,
     EverySeconds,
     EveryStep,
@@ -31,6 +33,7 @@ from services.trainer.experiment import Experiment, load_experiment
 from services.trainer.keeping import refuse_rules_without_effect
 from services.trainer.loop import Action, StepFacts, run_steps
 from services.trainer.pace import Pace
+from services.trainer.posting import Posts
 from services.trainer.saving import Saver
 from services.trainer.scratch import (
     check_scratch,
@@ -40,21 +43,34 @@ from services.trainer.scratch import (
     scratch_folder,
 )
 from services.trainer.settings import TrainerSettings
+from services.vitals import Vitals, software
+from services.watchdog import Place, Watchdog, Where
 from tandem.checkpoints import names, writing
-from tandem.checkpoints.attempts import Attempt, Outcome, end_attempt
+from tandem.checkpoints.attempts import Attempt, Outcome, end_attempt, stop_if_superseded
 from tandem.checkpoints.commits import Commit
+from tandem.checkpoints.heartbeats import TRAINER
 from tandem.checkpoints.lines import read_line
+from tandem.checkpoints.measuring import principal_of
 from tandem.checkpoints.objects import ObjectStore
-from tandem.checkpoints.opening import open_store
 from tandem.checkpoints.retiring import Retirer
 from tandem.checkpoints.runs import refuse_foreign_folder
 from tandem.checkpoints.state_file import write_state_file
-from tandem.errors import InputError, StoreError, TrainingError
+from tandem.checkpoints.surroundings import seconds_since_1970
+from tandem.errors import (
+    AttemptSupersededError,
+    DataError,
+    InputError,
+    StoreError,
+    TandemError,
+    TrainingError,
+)
 from tandem.kube.objects import Kind, Subject
 from tandem.kube.reporting import Reporter
 from tandem.telemetry.health import Health
+from tandem.telemetry.labels import TrainPhase
 from tandem.telemetry.logs import LogFields
-from tandem.telemetry.metrics import TrainerMetrics, TrainPhase
+from tandem.telemetry.process_metrics import ProcessMetrics
+from tandem.telemetry.trainer_metrics import TrainerMetrics
 from tandem.training.restore import RestoreReport
 
 logger = logging.getLogger(__name__)
@@ -62,6 +78,7 @@ logger = logging.getLogger(__name__)
 # A step that takes longer than this is taken for hanging; compiling the first one may.
 _STEP_PATIENCE_SECONDS = 300.0
 _START_PATIENCE_SECONDS = 1800.0
+_PATIENCE_STEPS = 20
 _SAVE_PATIENCE_SECONDS = 1800.0
 
 # Scalars of a run in a bucket get there this often.
@@ -74,6 +91,10 @@ _LATE_BEAT_SECONDS = 1.0  # after the deadline for a stop
 _LAST_WORDS_SECONDS = 5.0
 _LATE_WORDS_SECONDS = 1.0
 
+_STARTING = Place("starting", patience_seconds=300.0)  # the store may take its time
+_SAVING = Place("saving")
+_ENDING = Place("recording the end")
+
 _PHASES: dict[Outcome, TrainPhase] = {
     Outcome.FINISHED: "finished",
     Outcome.FAILED: "failed",
@@ -81,8 +102,22 @@ _PHASES: dict[Outcome, TrainPhase] = {
 }
 
 
-def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFields) -> Exit:
+def run_trainer(
+    settings: TrainerSettings,
+    stop: StopRequest,
+    log_fields: LogFields,
+    *,
+    image: str | None = None,
+    began: float | None = None,
+) -> Exit:
     """Trains one attempt of a run.
+
+    Args:
+        settings: of the process.
+        stop: the wish to stop.
+        log_fields: told of each step.
+        image: the container's, if there is one.
+        began: when the process did, by the monotonic clock; None: now.
 
     Raises:
         InputError: before anything was written to the run folder.
@@ -92,25 +127,41 @@ def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFie
     registry = CollectorRegistry()
     health = Health(patience_seconds=_STEP_PATIENCE_SECONDS)
     health.beat(phase="starting", patience_seconds=_START_PATIENCE_SECONDS)
-    metrics = TrainerMetrics(registry)
+    began = time.monotonic() if began is None else began
+    metrics, process_metrics = TrainerMetrics(registry, began=began), ProcessMetrics(registry)
+    runs = software(image=image, tensorflow=tf.__version__)
+    process_metrics.show_software(**runs._asdict())
+    stores = Stores(registry, settings.run, credentials_seconds=settings.credentials_seconds)
     subject = Subject(Kind.JOB, settings.job) if settings.job else None
     with (
         metrics_server(registry, health, host=settings.metrics_host, port=settings.metrics_port),
         own_namespace(settings, component="tandem-trainer") as namespace,
         reporting(namespace, subject, closing_seconds=_seconds_for_last_words(stop)) as reporter,
     ):
-        store = open_store(settings.run, credentials_seconds=settings.credentials_seconds)
+        store = stores.open(settings.run)
+        vitals = Vitals(
+            runs, stores.requests, host=settings.pod, principal=lambda: principal_of(store)
+        )
         refuse_foreign_folder(store)
         if store.local_path(names.RUN) is None or settings.scratch_dir is not None:
             check_scratch(scratch_folder(store, settings.scratch_dir))
         experiment = load_experiment(settings)
         refuse_rules_without_effect(settings.retention, experiment.config)
-        loaded = preload(store, settings, experiment)
+        on_damage = process_metrics.count_verify_failure
+        loaded = preload(store, settings, experiment, on_damage=on_damage)
         report = None if loaded else _begin_fresh(experiment)
         try:
             if stop():
                 raise StopRequestedError
-            attempt, commit = claim(store, settings, experiment, loaded=loaded, stop=stop)
+            attempt, commit = claim(
+                store,
+                settings,
+                experiment,
+                loaded=loaded,
+                image=runs.image,
+                on_damage=on_damage,
+                stop=stop,
+            )
         except StopRequestedError:
             logger.info("stopped before the first step; nothing was written")
             return Exit.SAVED_RESUME_ME
@@ -125,6 +176,8 @@ def run_trainer(settings: TrainerSettings, stop: StopRequest, log_fields: LogFie
             stop=stop,
             log_fields=log_fields,
             reporter=reporter,
+            vitals=vitals,
+            began=began,
         )
         return trainer.run(report)
 
@@ -162,6 +215,8 @@ class _Trainer:
         stop: StopRequest,
         log_fields: LogFields,
         reporter: Reporter,
+        vitals: Vitals,
+        began: float,
     ) -> None:
         self._settings = settings
         self._store = store
@@ -172,6 +227,8 @@ class _Trainer:
         self._stop = stop
         self._log_fields = log_fields
         self._reporter = reporter
+        self._vitals = vitals
+        self._where = Where(_STARTING)
         self._pace = Pace()
         self._scratch = scratch_folder(store, settings.scratch_dir)
         self._scratch.mkdir(exist_ok=True, parents=True)
@@ -181,9 +238,17 @@ class _Trainer:
             attempt,
             interval_seconds=settings.heartbeat_interval,
             closing_seconds=self._seconds_for_last_beat,
+            more_facts=vitals.facts,
+            on_failure=vitals.note,
         )
         self._saver = Saver(
-            Committer(store, attempt, retirer=Retirer(store, attempt), scratch=self._scratch),
+            Committer(
+                store,
+                attempt,
+                retirer=Retirer(store, attempt),
+                scratch=self._scratch,
+                on_phase=metrics.record_save_phase,
+            ),
             attempt,
             experiment.state,
             background=Background(),
@@ -191,19 +256,83 @@ class _Trainer:
             stop=stop,
             deadline_seconds=settings.termination_deadline,
             on_wait=self._wait_for_saves,
+            on_failure=vitals.note,
             batch_size=experiment.batch_size,
             samples_before=commit.samples_seen if commit else 0,
             seconds_before=commit.training_seconds if commit else 0.0,
+        )
+        self._accounting = Accounting(
+            metrics, began=began, redone_until=experiment.state.step + attempt.lost_steps
+        )
+        if commit is not None:
+            metrics.restore_commit(
+                commit.checkpoint.step, committed_at=seconds_since_1970(commit.committed_at)
+            )
+        self._posts = Posts(
+            self._beats,
+            self._pace,
+            self._saver,
+            last_step=experiment.last_step,
+            checkpoint_every_n=settings.checkpoint_every_n,
+        )
+        self._watchdog = Watchdog(
+            store,
+            TRAINER,
+            where=self._where,
+            health=health,
+            host=vitals.host,
+            attempt=attempt.number,
+            least_patience=lambda: self._pace.seconds_of(_PATIENCE_STEPS) or 0.0,
         )
 
     def run(self, report: RestoreReport | None) -> Exit:
         """Trains; nothing of it is left running afterwards."""
         try:
-            with self._beats, self._saver:
+            with (
+                self._beats,
+                self._word_of_failure(),
+                self._watchdog,
+                self._saver,
+                self._supersession_first(),
+            ):
                 self._record_start(report)
                 return self._train()
         finally:
             remove_if_empty(self._scratch)
+
+    @contextmanager
+    def _word_of_failure(self) -> Iterator[None]:
+        """Leaves word in the run folder of what ends this attempt before its time."""
+        try:
+            yield
+        except AttemptSupersededError:
+            raise  # the heartbeat is the newer attempt's
+        except Exception as error:
+            self._vitals.note(error)
+            self._posts.say("failed")
+            raise
+
+    @contextmanager
+    def _supersession_first(self) -> Iterator[None]:
+        """A newer attempt removes our files under way: what fails for that is none of our faults.
+
+        Raises:
+            AttemptSupersededError: in place of an error that no one expected.
+        """
+        try:
+            yield
+        except TandemError:
+            raise
+        except Exception as error:
+            with suppress(StoreError):
+                self._stop_if_superseded(error)
+            raise
+
+    def _stop_if_superseded(self, error: Exception) -> None:
+        try:
+            stop_if_superseded(self._store, self._attempt)
+        except AttemptSupersededError as superseded:
+            raise superseded from error
 
     def _record_start(self, report: RestoreReport | None) -> None:
         """Tells people and the run folder how this attempt begins."""
@@ -230,10 +359,14 @@ class _Trainer:
             attempt=attempt.number,
             target_step=self._experiment.last_step,
         )
-        for line in attempt.config_diff:
-            logger.info("config changed since attempt %d: %s", attempt.number - 1, line)
-        damaged = read_line(self._store).damaged
-        for checkpoint in sorted(c for c in damaged if step < c.step):
+        for change in attempt.config_diff:
+            logger.info("config changed since attempt %d: %s", attempt.number - 1, change)
+        line = read_line(self._store)
+        self._metrics.restore_past(
+            endings=endings_before(line, attempt.number),
+            lost_steps=sum(a.lost_steps for a in line.attempts if a.number <= attempt.number),
+        )
+        for checkpoint in sorted(c for c in line.damaged if step < c.step):
             logger.warning("checkpoint %s is damaged and left out", checkpoint)
         write_state_file(self._store)
         _put_text(self._store, "pipeline.config", attempt.config_text)
@@ -252,11 +385,13 @@ class _Trainer:
                 first_step = self._experiment.state.step
                 step = self._run_steps(summaries)
                 if step > first_step:
-                    self._saver.finish()
-        except TrainingError as error:
+                    self._finish_saving()
+        except (TrainingError, DataError) as error:
+            self._vitals.note(error)
             try:
+                self._where.at = _SAVING
                 self._saver.settle()
-                self._end(Outcome.FAILED, reason=str(error))
+                self._end(Outcome.FAILED, reason=str(error), cause=type(error).__name__)
             except (StoreError, InputError) as failure:  # why training failed is what counts
                 logger.error("the end of the attempt is not recorded: %s", failure)
             raise
@@ -270,6 +405,12 @@ class _Trainer:
         self._reporter.event("Finished", f"step {step} is committed")
         logger.info("finished: step %d is committed", step)
         return Exit.FINISHED
+
+    def _finish_saving(self) -> None:
+        self._where.at = _SAVING
+        began = time.monotonic()
+        self._saver.finish()
+        self._metrics.count_badput("saving", time.monotonic() - began)
 
     def _run_steps(self, summaries: Summaries) -> int:
         experiment, settings = self._experiment, self._settings
@@ -289,8 +430,8 @@ class _Trainer:
             EveryStep(lambda facts: self._log_fields.update(step=facts.step)),
             EverySeconds(log, seconds=settings.log_interval, monotonic=time.monotonic),
             EveryNSteps(summaries, n=settings.summary_every_n),
-            EveryStep(Beat(self._beats, self._pace, last_step=experiment.last_step)),
-            EveryNSteps(self._saver.after_step, n=settings.checkpoint_every_n),
+            EveryStep(self._posts.after_step),
+            EveryNSteps(self._save, n=settings.checkpoint_every_n),
             EveryStep(self._look_for_failures),
         ]
         return run_steps(
@@ -301,12 +442,16 @@ class _Trainer:
             schedule=experiment.schedule,
             actions=actions,
             should_stop=self._stop,
+            where=self._where,
             monotonic=time.monotonic,
         )
 
     def _measure(self, facts: StepFacts) -> None:
         self._pace.add(facts.seconds)
-        self._health.beat(phase="training", step=facts.step)
+        self._accounting.after_step(facts)
+        self._health.beat(
+            phase="training", step=facts.step, patience_seconds=self._pace.stall_budget_seconds
+        )
         self._reporter.annotate(step=facts.step)
         self._metrics.record_step(
             facts.step,
@@ -314,11 +459,20 @@ class _Trainer:
             learning_rate=facts.learning_rate,
             num_images=facts.num_images,
             seconds=facts.seconds,
+            data_seconds=facts.data_seconds,
         )
-        speed = self._pace.steps_per_second
-        if speed is not None:
-            eta = self._pace.eta_seconds(facts.step, self._experiment.last_step)
-            self._metrics.record_rate(speed, eta_seconds=eta)
+        pace = self._pace
+        if pace.steps_per_second is not None:
+            self._metrics.record_rate(
+                pace.steps_per_second,
+                eta_seconds=pace.eta_seconds(facts.step, self._experiment.last_step),
+                stall_budget_seconds=pace.stall_budget_seconds,
+                save_interval_seconds=pace.seconds_of(self._settings.checkpoint_every_n),
+            )
+
+    def _save(self, facts: StepFacts) -> None:
+        self._where.at = _SAVING
+        self._saver.after_step(facts)
 
     def _look_for_failures(self, facts: StepFacts) -> None:
         self._saver.raise_failure()
@@ -327,9 +481,10 @@ class _Trainer:
     def _wait_for_saves(self, seconds: float) -> None:
         """While the loop waits, it lives; but a wait that has no end is a stall."""
         step = self._experiment.state.step
+        self._where.at = _SAVING
         if seconds == 0:
             self._health.beat(phase="saving", step=step, patience_seconds=_SAVE_PATIENCE_SECONDS)
-        self._beats.post("saving", step, last_step=self._experiment.last_step)
+        self._posts.say("saving", step)
 
     @contextmanager
     def _summaries(self) -> Iterator[Summaries]:
@@ -358,17 +513,25 @@ class _Trainer:
         self._metrics.set_phase(phase)
         self._reporter.annotate(phase=phase, step=step)
         self._health.beat(phase=phase, step=step, patience_seconds=patience)
-        self._beats.post(phase, step, last_step=self._experiment.last_step)
+        self._posts.say(phase, step)
 
-    def _end(self, outcome: Outcome, *, reason: str = "") -> None:
+    def _end(self, outcome: Outcome, *, reason: str = "", cause: str = "") -> None:
         step = self._saver.committed_step
+        self._where.at = _ENDING
 
         def record() -> None:
-            end_attempt(self._store, self._attempt, outcome=outcome, reason=reason, final_step=step)
+            end_attempt(
+                self._store,
+                self._attempt,
+                outcome=outcome,
+                reason=reason,
+                cause=cause,
+                final_step=step,
+            )
             write_state_file(self._store)
 
         self._saver.act_last(record)
-        self._say(_PHASES[outcome], step)
+        self._say(_PHASES[outcome], self._experiment.state.step)
 
 
 def _put_text(store: ObjectStore, name: str, text: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ class Beats:
         interval_seconds: least time between two beats of the same phase; a new phase is written at
             once.
         closing_seconds: how long the last post may take, asked when the end has come.
+        more_facts: asked at each beat, in the thread, for what every one says.
+        on_failure: told of what a beat has failed with.
         surroundings: for the records.
     """
 
@@ -50,6 +52,8 @@ class Beats:
         *,
         interval_seconds: float,
         closing_seconds: Callable[[], float] = lambda: _CLOSING_SECONDS,
+        more_facts: Callable[[], Mapping[str, Fact]] = dict,
+        on_failure: Callable[[BaseException], None] = lambda error: None,
         surroundings: Surroundings = SYSTEM,
     ) -> None:
         self._store = store
@@ -58,8 +62,13 @@ class Beats:
         self._closing_seconds = closing_seconds
         self._surroundings = surroundings
         self._heartbeat = Heartbeat(
-            store, TRAINER, attempt=attempt.number, surroundings=surroundings
+            store,
+            TRAINER,
+            attempt=attempt.number,
+            more_facts=more_facts,
+            surroundings=surroundings,
         )
+        self._on_failure = on_failure
         self._condition = threading.Condition()
         self._post: _Post | None = None
         self._is_closed = False
@@ -125,6 +134,7 @@ class Beats:
             raise
         except StoreError as error:
             # Saves meet the same trouble, and decide about it.
+            self._on_failure(error)
             if not self._is_failing:
                 logger.warning("the heartbeat can't be written: %s", error)
             self._is_failing = True

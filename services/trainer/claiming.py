@@ -5,12 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import tensorflow as tf
-
-import tandem
 from services.folders import own_folder
 from services.signals import StopRequest
 from services.trainer.experiment import Experiment
@@ -22,6 +19,7 @@ from tandem.checkpoints.attempts import Attempt
 from tandem.checkpoints.claims import claim_attempt
 from tandem.checkpoints.commits import Commit
 from tandem.checkpoints.fetching import fetch_checkpoint
+from tandem.checkpoints.heartbeats import TRAINER, HeartbeatRecord, read_heartbeat
 from tandem.checkpoints.lines import read_line
 from tandem.checkpoints.names import CheckpointId
 from tandem.checkpoints.objects import ObjectStore
@@ -42,8 +40,20 @@ from tandem.training.states import resume
 logger = logging.getLogger(__name__)
 
 
-def preload(store: ObjectStore, settings: TrainerSettings, experiment: Experiment) -> Commit | None:
+def preload(
+    store: ObjectStore,
+    settings: TrainerSettings,
+    experiment: Experiment,
+    *,
+    on_damage: Callable[[], None],
+) -> Commit | None:
     """Restores the newest sound checkpoint; writes nothing, so that a misfit leaves no trace.
+
+    Args:
+        store: the run's.
+        settings: of this process.
+        experiment: whose state is restored.
+        on_damage: told of each checkpoint that is found damaged.
 
     Returns:
         Its commit; None when the run has no checkpoint yet.
@@ -58,6 +68,7 @@ def preload(store: ObjectStore, settings: TrainerSettings, experiment: Experimen
             return _load(store, checkpoint, settings, experiment, reader=None)
         except CheckpointDamagedError as error:
             logger.error("%s; going back to the newest sound one", error)
+            on_damage()
         except ObjectNotFoundError:
             continue  # retired meanwhile by an attempt that still runs
     if line.checkpoints:
@@ -74,6 +85,8 @@ def claim(
     experiment: Experiment,
     *,
     loaded: Commit | None,
+    image: str,
+    on_damage: Callable[[], None],
     stop: StopRequest,
 ) -> tuple[Attempt, Commit | None]:
     """Claims the next attempt; what it resumes from is restored then.
@@ -83,6 +96,8 @@ def claim(
         settings: of this process.
         experiment: whose state is restored.
         loaded: what `preload` restored.
+        image: the software, for people.
+        on_damage: told of each checkpoint that is found damaged.
         stop: ends a wait for another owner's attempt, by StopRequestedError.
     """
     ensure_run(store)
@@ -99,11 +114,12 @@ def claim(
             store,
             owner=owner,
             holder=holder_of(host=host, pid=pid),
-            image=f"tandem {tandem.__version__}, tensorflow {tf.__version__}",
+            image=image,
             config_text=write_pipeline(experiment.config),
             config_digest=config_digest(experiment.config),
             config_diff=lambda before: _diff(before, experiment.config),
             takeover=settings.takeover,
+            lost_steps=_lost_steps(store),
             retention=settings.retention,
             eval_sets=experiment.eval_sets,
             surroundings=Surroundings(sleep=stop.sleep),
@@ -117,8 +133,30 @@ def claim(
             loaded = _load(store, attempt.resumed_from, settings, experiment, reader=attempt.holder)
         except CheckpointDamagedError as error:
             logger.warning("%s; it is in quarantine now", error)
+            on_damage()
         else:
             return attempt, loaded
+
+
+def lost_steps(
+    before: Attempt, resumed_from: CheckpointId | None, *, beat: HeartbeatRecord | None
+) -> int:
+    """How many steps an attempt trained after the checkpoint that the next one goes on from.
+
+    Args:
+        before: the attempt.
+        resumed_from: what the next one goes on from; None: from the beginning.
+        beat: the trainer's last one. A forerunner's says nothing of this attempt.
+    """
+    if beat is None or beat.attempt != before.number or beat.step is None:
+        return 0
+    return max(0, beat.step - (resumed_from.step if resumed_from else 0))
+
+
+def _lost_steps(store: ObjectStore) -> Callable[[Attempt, CheckpointId | None], int]:
+    return lambda before, resumed_from: lost_steps(
+        before, resumed_from, beat=read_heartbeat(store, TRAINER)
+    )
 
 
 def _load(

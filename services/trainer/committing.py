@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from time import monotonic
 
 from services.trainer.scratch import (
     files_under_way,
@@ -31,8 +32,26 @@ from tandem.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from tandem.telemetry.labels import SavePhase
 
 logger = logging.getLogger(__name__)
+
+
+def _unmeasured(phase: SavePhase, seconds: float) -> None:
+    pass
+
+
+class _Laps:
+    """Tells how long each phase of a save took, one after another."""
+
+    def __init__(self, on_phase: Callable[[SavePhase, float], None]) -> None:
+        self._on_phase = on_phase
+        self._began = monotonic()
+
+    def end(self, phase: SavePhase) -> None:
+        now = monotonic()
+        self._on_phase(phase, now - self._began)
+        self._began = now
 
 
 class Committer:
@@ -45,6 +64,7 @@ class Committer:
         *,
         retirer: Retirer,
         scratch: Path | None,
+        on_phase: Callable[[SavePhase, float], None] = _unmeasured,
         surroundings: Surroundings = SYSTEM,
     ) -> None:
         """Begins with nothing committed.
@@ -54,8 +74,10 @@ class Committer:
             attempt: that checkpoints belong to.
             retirer: removes what the policy doesn't keep.
             scratch: folder to write files in, best on the run's disk; None for the system's.
+            on_phase: told of each part of a save that has ended, and its seconds.
             surroundings: clock, sleep, randomness.
         """
+        self._on_phase = on_phase
         self._store = store
         self._attempt = attempt
         self._retirer = retirer
@@ -110,8 +132,10 @@ class Committer:
             ):
                 # What goes to a bucket is read again at once, and may be lost with this machine.
                 becomes_the_object = self._store.local_path(names.RUN) is not None
+                laps = _Laps(self._on_phase)
                 with flushed_while_written(folder) if becomes_the_object else nullcontext():
                     write_files(folder / "ckpt")
+                laps.end("write")
                 self.newest = commit_checkpoint(
                     self._store,
                     self._attempt,
@@ -121,8 +145,10 @@ class Committer:
                     samples_seen=samples_seen,
                     training_seconds=training_seconds,
                     on_bytes=on_bytes,
+                    on_uploaded=lambda: laps.end("upload"),
                     surroundings=self._surroundings,
                 )
+                laps.end("commit")
         except ObjectExistsError as error:
             self.newest = self._standing(CheckpointId(step, self._attempt.number), error)
         except StoreUnavailableError:
@@ -140,11 +166,13 @@ class Committer:
             retire: False where there is no time for it; the next save's, or the next attempt's
                 pass does all that is due.
         """
+        laps = _Laps(self._on_phase)
         try:
             write_state_file(self._store, surroundings=self._surroundings)
             if retire:
                 for checkpoint in self._retirer.run_pass().retired:
                     logger.info("checkpoint %s retired", checkpoint)
+            laps.end("retire")
         except StoreUnavailableError as error:
             logger.warning("the checkpoint is safe, but tidying up failed: %s", error)
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from services.watchdog import Place, Where
 from tandem import fields
 from tandem.errors import DataEndedError, NonFiniteLossError
-from tandem.telemetry.metrics import LossPart
+from tandem.telemetry.labels import LossPart
 from tandem.training.schedules import Schedule
 from tandem.training.steps import StepResult
+
+WAITING_FOR_DATA = Place("waiting for data")
+TAKING_FIRST_STEP = Place("taking a step", patience_seconds=1800.0)
+"""The first one is compiled as well, which takes minutes."""
+TAKING_A_STEP = Place("taking a step")
+BETWEEN_STEPS = Place("between two steps")
 
 
 class StepFacts(NamedTuple):
@@ -70,6 +77,7 @@ def run_steps(
     schedule: Schedule,
     actions: Sequence[Action],
     should_stop: Callable[[], bool],
+    where: Where,
     monotonic: Callable[[], float],
 ) -> int:
     """Trains until ``last_step`` or until asked to stop, whichever comes first.
@@ -82,6 +90,7 @@ def run_steps(
         schedule: learning rate by finished steps.
         actions: asked after every step, in order.
         should_stop: asked before every step.
+        where: told where the loop is.
         monotonic: seconds.
 
     Returns:
@@ -91,7 +100,9 @@ def run_steps(
         NonFiniteLossError: naming the records of the batch; that step changed no weight.
         DataEndedError: there are fewer batches than steps.
     """
+    taking = TAKING_FIRST_STEP
     while (last_step is None or step < last_step) and not should_stop():
+        where.at = WAITING_FOR_DATA
         began = monotonic()
         batch = next(batches, None)
         if batch is None:
@@ -100,12 +111,14 @@ def run_steps(
                 "train_input_reader.num_epochs"
             )
         got_data = monotonic()
+        where.at = taking
         learning_rate = schedule(step)
         result = take_step(batch, learning_rate)
         losses = _losses(result)
         if not bool(result.finite):
             raise NonFiniteLossError(_explain_non_finite(step + 1, losses, result, batch))
         step += 1
+        where.at, taking = BETWEEN_STEPS, TAKING_A_STEP
         facts = StepFacts(
             step=step,
             losses=losses,

@@ -29,7 +29,8 @@ from services.trainer.committing import Committer
 from services.trainer.loop import StepFacts
 from tandem.checkpoints.attempts import Attempt
 from tandem.errors import StoreUnavailableError, TandemError
-from tandem.telemetry.metrics import SaveOutcome, TrainerMetrics
+from tandem.telemetry.labels import SaveOutcome
+from tandem.telemetry.trainer_metrics import TrainerMetrics
 from tandem.training.snapshots import Snapshot, Snapshots
 from tandem.training.states import TrainingState
 
@@ -97,6 +98,7 @@ class Saver:
         stop: StopRequest,
         deadline_seconds: float,
         on_wait: Callable[[float], None],
+        on_failure: Callable[[BaseException], None] = lambda error: None,
         batch_size: int,
         samples_before: int,
         seconds_before: float,
@@ -115,6 +117,7 @@ class Saver:
             deadline_seconds: from the wish to stop; what isn't committed by then is given up.
             on_wait: called again and again while the loop waits, with the seconds since it began
                 to.
+            on_failure: told of each failure to save, in the background's thread.
             batch_size: images per step.
             samples_before: images seen up to this attempt.
             seconds_before: training time up to this attempt.
@@ -127,6 +130,7 @@ class Saver:
         self._stop = stop
         self._deadline_seconds = deadline_seconds
         self._on_wait = on_wait
+        self._on_failure = on_failure
         self._batch_size = batch_size
         self._samples_before = samples_before
         self._seconds_before = seconds_before
@@ -160,6 +164,16 @@ class Saver:
                 logger.error("a checkpoint was lost on the way out: %s", failure)
         if not self._background.close(_CLOSING_SECONDS):
             logger.warning("leaving although the writing of a checkpoint has not come to an end")
+
+    @property
+    def num_failures(self) -> int:
+        """Saves that have failed in a row, up to now."""
+        return len(self._failures)
+
+    @property
+    def num_pending(self) -> int:
+        """Saves under way (1), and one more that waits (2)."""
+        return self._background.num_pending
 
     def raise_failure(self) -> None:
         """Raises what a save has failed with."""
@@ -260,9 +274,11 @@ class Saver:
 
     def _queue(self, step: int) -> None:
         now = self._monotonic()
+        snapshot = self._snapshots.take()
+        self._metrics.record_save_phase("snapshot", self._monotonic() - now)
         save = _Save(
             step,
-            self._snapshots.take(),
+            snapshot,
             samples_seen=self._samples_before + (step - self._first_step) * self._batch_size,
             training_seconds=self._seconds_before + now - self._began,
             began=now,
@@ -299,6 +315,7 @@ class Saver:
             raise
         except StoreUnavailableError as error:
             self._failures.append(error)
+            self._on_failure(error)
             if len(self._failures) >= _MAX_FAILURES:
                 raise
             logger.warning("the checkpoint of step %d is not committed: %s", save.step, error)

@@ -53,6 +53,8 @@ class Attempt(Record):
         claimed_at: wall clock, for people.
         retention: how much is kept.
         eval_sets: what each checkpoint is evaluated on.
+        lost_steps: steps that the attempt before trained after the checkpoint that this one goes on
+            from, as far as its heartbeat tells; this one trains them again.
     """
 
     kind: ClassVar[str] = "attempt"
@@ -67,10 +69,20 @@ class Attempt(Record):
     claimed_at: str
     retention: RetentionPolicy = RetentionPolicy()
     eval_sets: tuple[EvalSetField, ...] = ()
+    lost_steps: int = 0
 
 
 class AttemptEnd(Record):
-    """How an attempt ended; the step is the newest it has trained or taken over, if any."""
+    """How an attempt ended.
+
+    Attributes:
+        number: the attempt's.
+        outcome: how it ended.
+        reason: why, for people.
+        final_step: the newest it has trained or taken over, if any.
+        ended_at: wall clock, for people.
+        cause: class of the error that ended it, as `NonFiniteLossError`; empty without one.
+    """
 
     kind: ClassVar[str] = "attempt-end"
     number: int
@@ -78,6 +90,7 @@ class AttemptEnd(Record):
     reason: str
     final_step: int | None
     ended_at: str
+    cause: str = ""
 
 
 def newest_attempt_number(store: ObjectStore) -> int:
@@ -118,6 +131,7 @@ def end_attempt(
     *,
     outcome: Outcome,
     reason: str = "",
+    cause: str = "",
     final_step: int | None = None,
     surroundings: Surroundings = SYSTEM,
 ) -> AttemptEnd:
@@ -134,6 +148,7 @@ def end_attempt(
         reason=reason,
         final_step=final_step,
         ended_at=surroundings.timestamp(),
+        cause=cause,
     )
     name = names.end_name(attempt.number)
     writing.create(store, name, encode(end), surroundings=surroundings)

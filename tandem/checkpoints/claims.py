@@ -20,7 +20,7 @@ from tandem.checkpoints import names, writing
 from tandem.checkpoints.attempts import Attempt
 from tandem.checkpoints.heartbeats import TRAINER, HeartbeatWatcher
 from tandem.checkpoints.lines import Line, LineReader
-from tandem.checkpoints.names import EvalSet
+from tandem.checkpoints.names import CheckpointId, EvalSet
 from tandem.checkpoints.objects import ObjectStore
 from tandem.checkpoints.policies import RetentionPolicy
 from tandem.checkpoints.records import decode, encode
@@ -33,6 +33,10 @@ _logger = logging.getLogger(__name__)
 
 def _log(message: str) -> None:
     _logger.warning("%s", message)
+
+
+def _none_lost(before: Attempt, resumed_from: CheckpointId | None) -> int:
+    return 0
 
 
 def claim_attempt(
@@ -48,6 +52,7 @@ def claim_attempt(
     eval_sets: Sequence[EvalSet] = (),
     takeover: bool = False,
     lease_seconds: float = 60.0,
+    lost_steps: Callable[[Attempt, CheckpointId | None], int] = _none_lost,
     on_wait: Callable[[str], None] = _log,
     surroundings: Surroundings = SYSTEM,
 ) -> Attempt:
@@ -65,6 +70,8 @@ def claim_attempt(
         eval_sets: what its checkpoints are evaluated on.
         takeover: don't wait for another owner's attempt, nor give way to it.
         lease_seconds: how long another owner's trainer must be silent.
+        lost_steps: from the attempt before and the checkpoint to resume from to the steps that are
+            to be trained again.
         on_wait: is told, once, when that takes time.
         surroundings: clock, sleep, randomness.
 
@@ -74,7 +81,7 @@ def claim_attempt(
     """
     claimant = _Claimant(
         owner, holder, image, config_text, config_digest, config_diff,
-        retention or RetentionPolicy(), tuple(eval_sets),
+        retention or RetentionPolicy(), tuple(eval_sets), lost_steps,
     )  # fmt: skip
     reader = LineReader(store)
     line = _wait_for_turn(
@@ -103,6 +110,7 @@ class _Claimant(NamedTuple):
     config_diff: Callable[[str], Sequence[str]]
     retention: RetentionPolicy
     eval_sets: tuple[EvalSet, ...]
+    lost_steps: Callable[[Attempt, CheckpointId | None], int]
 
     def next_attempt(self, line: Line, *, surroundings: Surroundings) -> Attempt:
         before = line.newest_attempt
@@ -119,6 +127,7 @@ class _Claimant(NamedTuple):
             claimed_at=surroundings.timestamp(),
             retention=self.retention,
             eval_sets=self.eval_sets,
+            lost_steps=self.lost_steps(before, line.newest_sound) if before else 0,
         )
 
 

@@ -20,7 +20,7 @@ from typing import ClassVar
 from tandem.checkpoints import names, writing
 from tandem.checkpoints.attempts import Attempt, stop_if_superseded
 from tandem.checkpoints.names import CheckpointId
-from tandem.checkpoints.objects import ObjectStat, ObjectStore, ignoring
+from tandem.checkpoints.objects import ObjectStat, ObjectStore, ignoring, nothing
 from tandem.checkpoints.records import CheckpointField, Facts, Record, decode, encode
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 from tandem.errors import CheckpointDamagedError, StoreError
@@ -71,6 +71,7 @@ def commit_checkpoint(
     samples_seen: int,
     training_seconds: float,
     on_bytes: Callable[[int], None] = ignoring,
+    on_uploaded: Callable[[], None] = nothing,
     surroundings: Surroundings = SYSTEM,
 ) -> Commit:
     """Uploads and commits the checkpoint that TensorFlow wrote at a local prefix.
@@ -85,6 +86,7 @@ def commit_checkpoint(
         samples_seen: training examples so far, over all attempts.
         training_seconds: time spent training so far, over all attempts.
         on_bytes: told the size of each piece of data before it goes; what it raises ends this.
+        on_uploaded: told once all data are there, before the commit is.
         surroundings: clock, sleep, randomness.
 
     Raises:
@@ -95,6 +97,7 @@ def commit_checkpoint(
         _put_file(store, checkpoint, suffix, path, on_bytes=on_bytes, surroundings=surroundings)
         for suffix, path in sorted(tensorflow_files(local_prefix).items())
     ]
+    on_uploaded()
     commit = Commit(
         nonce=surroundings.nonce(),
         checkpoint=checkpoint,

@@ -17,8 +17,9 @@ Thread-safe, like the client's session. `tandem.checkpoints.gcs_errors` knows Go
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -28,6 +29,7 @@ from google.cloud import storage
 from tandem.checkpoints.checksums import Summary, Summing, crc32c_of
 from tandem.checkpoints.gcs_errors import is_passing_in_session, translated
 from tandem.checkpoints.gcs_locations import BucketLocation
+from tandem.checkpoints.measuring import Observer, Operation, observed, unobserved
 from tandem.checkpoints.objects import (
     ObjectStat,
     StoredObject,
@@ -70,6 +72,7 @@ class GcsStore:
         backoff: Backoff = DEFAULT_BACKOFF,
         answer_seconds: float = 30.0,
         upload_chunk_bytes: int = _UPLOAD_CHUNK_BYTES,
+        observer: Observer = unobserved,
     ) -> None:
         """Takes a bucket that exists.
 
@@ -82,6 +85,8 @@ class GcsStore:
             answer_seconds: how long the store may be silent before a request counts as failed.
             upload_chunk_bytes: what a reset costs at most, and what an upload takes of memory; each
                 chunk waits for an answer. A multiple of 256 KiB.
+            observer: is told of each request, also of one that is repeated; of an upload in a
+                session as one, and of each error in it.
         """
         self._location = BucketLocation(bucket, prefix)
         self._root = f"{prefix}/" if prefix else ""
@@ -90,6 +95,7 @@ class GcsStore:
         self._surroundings = surroundings
         self._backoff = backoff
         self._upload_chunk_bytes = upload_chunk_bytes
+        self._observer = observer
         self._timeout = (min(_CONNECT_SECONDS, answer_seconds), answer_seconds)
 
     @property
@@ -97,10 +103,16 @@ class GcsStore:
         """The folder, for messages."""
         return str(self._location)
 
+    @property
+    def principal(self) -> str | None:
+        """The service account that the store knows us by; None while nobody has said."""
+        email = getattr(self._client._credentials, "service_account_email", None)
+        return email if isinstance(email, str) and "@" in email else None
+
     def create(self, name: str, data: bytes) -> ObjectStat:
         """Puts an object that must not exist yet."""
         try:
-            return self._put(name, data, generation=0)
+            return self._put("create", name, data, generation=0)
         except GenerationMismatchError as error:
             raise ObjectExistsError(f"{name} exists already") from error
 
@@ -121,7 +133,7 @@ class GcsStore:
 
     def replace(self, name: str, data: bytes, *, generation: str | None) -> ObjectStat:
         """Puts an object if its generation is still the given one."""
-        return self._put(name, data, generation=int(generation or 0))
+        return self._put("replace", name, data, generation=int(generation or 0))
 
     def get(self, name: str) -> StoredObject:
         """Reads a whole object."""
@@ -136,7 +148,9 @@ class GcsStore:
         if size <= 0:
             self.stat(name)
             return b""
-        return self._retried(lambda: self._read(self._blob(name), name, start=start, size=size))
+        return self._retried(
+            lambda: self._read("read", self._blob(name), name, start=start, size=size)
+        )
 
     def stat(self, name: str) -> ObjectStat:
         """Describes an object."""
@@ -145,6 +159,11 @@ class GcsStore:
     def generation(self, name: str) -> str:
         """An object's generation."""
         return self.stat(name).generation
+
+    def list_times(self, prefix: str) -> dict[str, float]:
+        """Like `list`, with when each was put, by the store's clock, in seconds since 1970."""
+        found = self._retried(lambda: self._list(prefix))
+        return {name: found[name] for name in sorted(filter(is_object_name, found))}
 
     def list(self, prefix: str) -> list[str]:
         """All names that begin with the prefix, sorted."""
@@ -202,9 +221,15 @@ class GcsStore:
         )
         return blob
 
-    def _put(self, name: str, data: bytes, *, generation: int) -> ObjectStat:
+    def _observed(self, operation: Operation) -> contextlib.AbstractContextManager[None]:
+        return observed(operation, self._observer, monotonic=self._surroundings.monotonic)
+
+    def _put(self, operation: Operation, name: str, data: bytes, *, generation: int) -> ObjectStat:
         blob = self._new_blob(name, crc32c_of(data))
-        with translated(self.location, name, not_found_is_bucket=True):
+        with (
+            self._observed(operation),
+            translated(self.location, name, not_found_is_bucket=True),
+        ):
             blob.upload_from_string(
                 data,
                 content_type=blob.content_type,
@@ -218,7 +243,10 @@ class GcsStore:
     def _upload(self, name: str, source: _Source, *, size: int) -> ObjectStat:
         blob = self._new_blob(name)
         try:
-            with translated(self.location, name, not_found_is_bucket=True):
+            with (
+                self._observed("upload"),
+                translated(self.location, name, not_found_is_bucket=True),
+            ):
                 blob.upload_from_file(
                     source,
                     size=size,
@@ -238,11 +266,16 @@ class GcsStore:
             multiplier=self._backoff.factor,
             maximum=self._backoff.max_seconds,
             timeout=self._backoff.deadline_seconds,
+            on_error=self._tell_of_error_in_session,
         )
+
+    def _tell_of_error_in_session(self, error: Exception) -> None:
+        """It is repeated, so that the session as a whole may end well."""
+        self._observer("upload", "error", None)
 
     def _get(self, name: str) -> tuple[StoredObject, bool]:
         blob = self._blob(name)
-        with translated(self.location, name):
+        with self._observed("get"), translated(self.location, name):
             data = blob.download_as_bytes(
                 raw_download=True, checksum=None, retry=None, timeout=self._timeout
             )
@@ -252,43 +285,54 @@ class GcsStore:
         stat = ObjectStat(name, len(data), crc32c, str(blob.generation))
         return StoredObject(data, stat), crc32c == _decoded(blob.crc32c)
 
-    def _read(self, blob: storage.Blob, name: str, *, start: int, size: int) -> bytes:
-        try:
-            with translated(self.location, name):
-                data: bytes = blob.download_as_bytes(
-                    start=start,
-                    end=start + size - 1,
-                    raw_download=True,
-                    checksum=None,
-                    retry=None,
-                    timeout=self._timeout,
-                )
-        except StoreError as error:
-            if getattr(error.__cause__, "code", None) == _RANGE_NOT_SATISFIABLE:
-                return b""  # it begins behind the object's end
-            raise
-        return data
+    def _read(
+        self, operation: Operation, blob: storage.Blob, name: str, *, start: int, size: int
+    ) -> bytes:
+        with self._observed(operation):
+            try:
+                with translated(self.location, name):
+                    data: bytes = blob.download_as_bytes(
+                        start=start,
+                        end=start + size - 1,
+                        raw_download=True,
+                        checksum=None,
+                        retry=None,
+                        timeout=self._timeout,
+                    )
+            except StoreError as error:
+                if getattr(error.__cause__, "code", None) == _RANGE_NOT_SATISFIABLE:
+                    return b""  # it begins behind the object's end
+                raise
+            return data
 
     def _stat(self, name: str) -> ObjectStat:
         blob = self._blob(name)
-        with translated(self.location, name):
+        with self._observed("stat"), translated(self.location, name):
             blob.reload(retry=None, timeout=self._timeout)
         return _stat_of(blob, name)
 
-    def _list(self, prefix: str) -> Sequence[str]:
-        with translated(self.location, prefix, not_found_is_bucket=True):
+    def _list(self, prefix: str) -> dict[str, float]:
+        with (
+            self._observed("list"),
+            translated(self.location, prefix, not_found_is_bucket=True),
+        ):
             blobs = self._client.list_blobs(
                 self._location.bucket,
                 prefix=self._root + prefix,
-                fields="items(name),nextPageToken",
+                fields="items(name,updated),nextPageToken",
                 retry=None,
                 timeout=self._timeout,
             )
-            return [blob.name.removeprefix(self._root) for blob in blobs]
+            return {
+                blob.name.removeprefix(self._root): blob.updated.timestamp()
+                if blob.updated
+                else 0.0
+                for blob in blobs
+            }
 
     def _delete(self, name: str, generation: str) -> None:
         try:
-            with translated(self.location, name):
+            with self._observed("delete"), translated(self.location, name):
                 self._blob(name).delete(
                     if_generation_match=int(generation), retry=None, timeout=self._timeout
                 )
@@ -314,7 +358,7 @@ class GcsStore:
             yield self._retried(lambda: self._whole_range(blob, stat.name, start=start, size=size))  # noqa: B023  # called at once
 
     def _whole_range(self, blob: storage.Blob, name: str, *, start: int, size: int) -> bytes:
-        piece = self._read(blob, name, start=start, size=size)
+        piece = self._read("download", blob, name, start=start, size=size)
         if len(piece) != size:
             raise StoreUnavailableError(
                 f"{self.location}: {name}: {len(piece)} bytes of {size} arrived"

@@ -10,6 +10,7 @@ from google.cloud import storage
 from tandem.checkpoints.gcs import GcsStore
 from tandem.checkpoints.gcs_errors import credentials_error
 from tandem.checkpoints.gcs_locations import BucketLocation
+from tandem.checkpoints.measuring import Observer, unobserved
 from tandem.checkpoints.retrying import Backoff
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
 
@@ -18,6 +19,7 @@ def open_gcs_store(
     location: BucketLocation,
     *,
     credentials_seconds: float,
+    observer: Observer = unobserved,
     surroundings: Surroundings = SYSTEM,
 ) -> GcsStore:
     """Opens a run folder, with the client's own ways to credentials and endpoint; asks nothing.
@@ -25,6 +27,7 @@ def open_gcs_store(
     Args:
         location: of the folder.
         credentials_seconds: how long to wait for credentials.
+        observer: is told of each request.
         surroundings: clock, sleep, randomness.
 
     Raises:
@@ -40,7 +43,7 @@ def open_gcs_store(
             if pause is None:
                 raise credentials_error(str(location), error) from error
         surroundings.sleep(pause)
-    store = GcsStore(location.bucket, location.prefix, client=client)
+    store = GcsStore(location.bucket, location.prefix, client=client, observer=observer)
     weakref.finalize(store, client.close)
     return store
 

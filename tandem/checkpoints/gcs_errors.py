@@ -1,8 +1,8 @@
 """From the exceptions of Google's client, and of what it stands on, to those of Tandem.
 
 What says nothing about the object or the user's settings is StoreUnavailableError: asking again may
-help, and a put may have taken effect. Missing buckets, credentials and permissions are ConfigError,
-so that no reader takes them for damage.
+help, and a put may have taken effect. Missing buckets, credentials and permissions are kinds of
+ConfigError, so that no reader takes them for damage.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from google.auth import exceptions as auth
 from google.cloud.storage.exceptions import InvalidResponse
 
 from tandem.errors import (
-    ConfigError,
+    BucketMissingError,
     GenerationMismatchError,
     ObjectNotFoundError,
     StoreError,
+    StoreRefusedError,
     StoreUnavailableError,
     TandemError,
 )
@@ -82,9 +83,9 @@ def is_passing_in_session(error: BaseException) -> bool:
     return is_passing(error) and not _is_lost_session(error)
 
 
-def credentials_error(location: str, error: Exception) -> ConfigError:
+def credentials_error(location: str, error: Exception) -> StoreRefusedError:
     """That nothing here says who we are."""
-    return ConfigError(
+    return StoreRefusedError(
         f"{location}: no Google Cloud credentials to use ({_short(error)}); expected those of the "
         "pod's service account (GKE: Workload Identity), a key file named by "
         "GOOGLE_APPLICATION_CREDENTIALS, or the user's own from 'gcloud auth application-default "
@@ -111,16 +112,16 @@ def _translation(
     return StoreError(f"{what}: {_short(error)}")
 
 
-def _missing_bucket(location: str) -> ConfigError:
+def _missing_bucket(location: str) -> BucketMissingError:
     bucket = location.removeprefix("gs://").partition("/")[0]
-    return ConfigError(
+    return BucketMissingError(
         f"{location}: there is no bucket {bucket!r}; expected one that exists: check the name, or "
         f"make it with 'gcloud storage buckets create gs://{bucket}'"
     )
 
 
-def _refused(what: str, error: api.GoogleAPICallError) -> ConfigError:
-    return ConfigError(
+def _refused(what: str, error: api.GoogleAPICallError) -> StoreRefusedError:
+    return StoreRefusedError(
         f"{what}: access refused ({_short(error)}); expected the role roles/storage.objectUser on "
         "the bucket for the account that this process runs as: grant it with 'gcloud storage "
         "buckets add-iam-policy-binding'"

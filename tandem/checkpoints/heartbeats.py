@@ -8,6 +8,8 @@ process is taken for alive until it was *seen* silent, however wrong any clock i
 from __future__ import annotations
 
 import logging
+import math
+from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple
 
 from tandem.checkpoints import names, writing
@@ -28,17 +30,23 @@ def evaluator_process(name: str) -> str:
     return f"evaluator-{name}"
 
 
+def watchdog_process(process: str) -> str:
+    """How the record is called that a process's watchdog writes when its loop hangs."""
+    return f"watchdog-{process}"
+
+
 class HeartbeatRecord(Record):
     """One beat.
 
     Attributes:
-        process: `trainer` or `evaluator-NAME`.
+        process: `trainer` or `evaluator-NAME`; `watchdog-` before it where its loop hangs.
         attempt: the trainer's attempt; None for evaluators.
         phase: what the process is doing.
         step: the step it is at, or that it evaluates.
         phase_since: when the phase began, wall clock, for people.
         phase_seconds: for how long it had lasted at this beat.
-        facts: what else is worth knowing.
+        facts: what else is worth knowing; what isn't known is left out. `beat_at` is the writer's
+            wall clock, by which a wrong one is found and nothing else is decided.
     """
 
     kind: ClassVar[str] = "heartbeat"
@@ -60,11 +68,22 @@ class Heartbeat:
         process: str,
         *,
         attempt: int | None = None,
+        more_facts: Callable[[], Mapping[str, Fact]] = dict,
         surroundings: Surroundings = SYSTEM,
     ) -> None:
+        """Writes nothing yet.
+
+        Args:
+            store: the run's.
+            process: whose heartbeat it is.
+            attempt: the trainer's.
+            more_facts: asked at each beat for what every one says.
+            surroundings: clocks, randomness.
+        """
         self._store = store
         self._process = process
         self._attempt = attempt
+        self._more_facts = more_facts
         self._surroundings = surroundings
         self._name = names.heartbeat_name(process)
         self._generation: str | None = None
@@ -123,8 +142,19 @@ class Heartbeat:
             step=step,
             phase_since=self._phase_since,
             phase_seconds=round(now - self._phase_began, 3),
-            facts=facts,
+            facts=_known(
+                {**facts, **self._more_facts(), "beat_at": self._surroundings.timestamp()}
+            ),
         )
+
+
+def _known(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """The facts that have a value which JSON can hold."""
+    return {
+        name: value
+        for name, value in facts.items()
+        if value is not None and not (isinstance(value, float) and not math.isfinite(value))
+    }
 
 
 class HeartbeatView(NamedTuple):
@@ -166,6 +196,13 @@ class HeartbeatWatcher:
             beat = _decoded(seen.data, name=self._name)
         is_fresh = beat is not None and seen.unchanged_seconds < self._stale_seconds
         return HeartbeatView(beat, seen.unchanged_seconds, is_fresh, seen.has_changed)
+
+
+def read_heartbeat(store: ObjectStore, process: str) -> HeartbeatRecord | None:
+    """The last beat of a process; None when it never beat, or when the beat is damaged."""
+    name = names.heartbeat_name(process)
+    stored = writing.find(store, name)
+    return _decoded(stored.data, name=name) if stored is not None else None
 
 
 def read_heartbeats(store: ObjectStore) -> dict[str, HeartbeatRecord]:

@@ -128,6 +128,14 @@ class LocalStore:
         with _translated(name), self._path(name).open("rb") as file:
             return _generation(file)
 
+    def list_times(self, prefix: str) -> dict[str, float]:
+        """Like `list`, with when each was put, by the file system's clock, in seconds."""
+        times = {}
+        for name in self.list(prefix):
+            with contextlib.suppress(ObjectNotFoundError), _translated(name):  # deleted meanwhile
+                times[name] = self._path(name).stat().st_mtime
+        return times
+
     def list(self, prefix: str) -> list[str]:
         """All names that begin with the prefix, sorted."""
         with _translated(prefix):

@@ -108,6 +108,13 @@ class ObjectStore(Protocol):
         """An object's generation alone, without reading much; ObjectNotFoundError without one."""
         ...
 
+    def list_times(self, prefix: str) -> dict[str, float]:
+        """Like `list`, with when each was put, by the store's clock, in seconds since 1970.
+
+        For people: no decision compares two machines' clocks.
+        """
+        ...
+
     def list(self, prefix: str) -> list[str]:
         """All names that begin with the prefix, sorted."""
         ...

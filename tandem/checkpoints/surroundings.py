@@ -43,3 +43,8 @@ class Surroundings:
 
 
 SYSTEM = Surroundings()
+
+
+def seconds_since_1970(timestamp: str) -> float:
+    """What `Surroundings.timestamp` has written, for people and their charts."""
+    return datetime.strptime(timestamp, "%Y-%m-%dT%H:%M:%S%z").timestamp()

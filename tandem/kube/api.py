@@ -57,13 +57,13 @@ class ApiNamespace:
             Kind.JOB: self._batch.read_namespaced_job,
             Kind.DEPLOYMENT: self._apps.read_namespaced_deployment,
         }[subject.kind]
-        with _translated(f"reading {subject}"):
+        with translated(f"reading {subject}"):
             found: Any = read(subject.name, self._namespace, _request_timeout=_TIMEOUT_SECONDS)
         return str(found.metadata.uid)
 
     def job_state(self, name: str) -> JobState:
         """See `tandem.kube.objects.Namespace`."""
-        with _translated(f"reading Job {name}"):
+        with translated(f"reading Job {name}"):
             found: Any = self._batch.read_namespaced_job(
                 name, self._namespace, _request_timeout=_TIMEOUT_SECONDS
             )
@@ -84,7 +84,7 @@ class ApiNamespace:
             Kind.JOB: self._batch.patch_namespaced_job,
             Kind.DEPLOYMENT: self._apps.patch_namespaced_deployment,
         }[subject.kind]
-        with _translated(f"annotating {subject}"):
+        with translated(f"annotating {subject}"):
             patch(
                 subject.name,
                 self._namespace,
@@ -117,7 +117,7 @@ class ApiNamespace:
             reporting_component=self._component,
             reporting_instance=self._instance,
         )
-        with _translated(f"writing an Event about {subject}"):
+        with translated(f"writing an Event about {subject}"):
             created: Any = self._core.create_namespaced_event(
                 self._namespace, body, _request_timeout=_TIMEOUT_SECONDS
             )
@@ -125,7 +125,7 @@ class ApiNamespace:
 
     def repeat_event(self, name: str, *, count: int) -> None:
         """See `tandem.kube.objects.Namespace`."""
-        with _translated(f"repeating Event {name}"):
+        with translated(f"repeating Event {name}"):
             self._core.patch_namespaced_event(
                 name,
                 self._namespace,
@@ -136,7 +136,7 @@ class ApiNamespace:
 
     def scale(self, deployment: str, replicas: int) -> None:
         """See `tandem.kube.objects.Namespace`."""
-        with _translated(f"scaling Deployment {deployment}"):
+        with translated(f"scaling Deployment {deployment}"):
             self._apps.patch_namespaced_deployment_scale(
                 deployment,
                 self._namespace,
@@ -170,7 +170,8 @@ def _now() -> datetime.datetime:
 
 
 @contextlib.contextmanager
-def _translated(what: str) -> Iterator[None]:
+def translated(what: str) -> Iterator[None]:
+    """Turns what the official client raises into a ClusterError that says what was asked."""
     try:
         yield
     except client.ApiException as error:

@@ -48,6 +48,9 @@ class HookedStore:
     def generation(self, name):
         return self._around("generation", name)
 
+    def list_times(self, prefix):
+        return self._around("list_times", prefix)
+
     def list(self, prefix):
         return self._around("list", prefix)
 

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from pathlib import Path
 
 from tandem.checkpoints.checksums import crc32c_of
@@ -16,6 +17,7 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._objects = {}
         self._generations = itertools.count(1)
+        self._modified_at = {}
 
     def create(self, name, data):
         with self._lock:
@@ -47,6 +49,9 @@ class MemoryStore:
 
     def generation(self, name):
         return self.stat(name).generation
+
+    def list_times(self, prefix):
+        return {name: self._modified_at[name] for name in self.list(prefix)}
 
     def list(self, prefix):
         with self._lock:
@@ -81,6 +86,7 @@ class MemoryStore:
     def _put(self, name, data):
         stat = self._stat(name, data, str(next(self._generations)))
         self._objects[name] = StoredObject(bytes(data), stat)
+        self._modified_at[name] = time.time()
         return stat
 
     def _stat(self, name, data, generation):

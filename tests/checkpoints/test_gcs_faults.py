@@ -275,3 +275,51 @@ def test_a_checkpoint_is_committed_once_whatever_befalls_the_line(
     faults()
     assert read_line(store).checkpoints == (checkpoint,)
     assert read_commit(store, checkpoint).size == 10 * len("1-1.index1-1.data-00000-of-00001")
+
+
+@pytest.mark.parametrize(("fault", "outcome"), [(BURST, "error"), (RESETS, "error")])
+def test_an_observer_hears_of_every_failure_also_of_those_that_a_repetition_heals(
+    new_gcs_store, faults, tmp_path, fault, outcome
+):
+    told = []
+
+    def observe(operation, outcome, seconds):
+        told.append((operation, outcome))
+
+    store = new_gcs_store("observed", backoff=QUICK, observer=observe)
+    store.create("x", b"abc")
+    faults(fault)
+    assert store.get("x").data == b"abc"
+    assert told == [("create", "ok"), *5 * [("get", outcome)], ("get", "ok")]
+    told.clear()
+    faults(fault)
+    with pytest.raises(StoreUnavailableError):
+        store.create("y", b"abc")
+    assert told == [("create", outcome)]
+
+
+def test_an_observer_hears_of_the_errors_in_an_upload_session(new_gcs_store, faults, big_file):
+    told = []
+    store = new_gcs_store(
+        "observed",
+        backoff=QUICK,
+        upload_chunk_bytes=8 * MIB,
+        observer=lambda operation, outcome, seconds: told.append((operation, outcome)),
+    )
+    faults({"match": "upload_id", "times": 3, "status": 503})
+    store.create_from_file("big", big_file)
+    assert told == [*3 * [("upload", "error")], ("upload", "ok")]
+
+
+@pytest.mark.parametrize(("status", "outcome"), [(401, "refused"), (403, "refused")])
+def test_an_observer_hears_of_a_refusal(new_gcs_store, faults, status, outcome):
+    told = []
+    store = new_gcs_store(
+        "observed",
+        backoff=QUICK,
+        observer=lambda operation, outcome, seconds: told.append((operation, outcome)),
+    )
+    faults({"match": "", "times": 1, "status": status})
+    with pytest.raises(ConfigError):
+        store.list("")
+    assert told == [("list", outcome)]

@@ -3,6 +3,7 @@ from tandem.checkpoints.heartbeats import (
     Heartbeat,
     HeartbeatWatcher,
     evaluator_process,
+    read_heartbeat,
     read_heartbeats,
 )
 from tandem.checkpoints.watching import GenerationWatch
@@ -23,8 +24,22 @@ def test_a_beat_says_phase_step_and_since_when(store, clock):
     heartbeat.beat("training", 2, loss=0.25)
     beat = read_heartbeats(store)[TRAINER]
     assert (beat.phase, beat.step, beat.phase_seconds, beat.attempt) == ("training", 2, 7.5, 1)
-    assert beat.facts == {"loss": 0.25}
+    assert beat.facts == {"loss": 0.25, "beat_at": "2026-01-31T12:00:00Z"}
     assert beat.phase_since == "2026-01-31T12:00:00Z"
+
+
+def test_what_is_not_known_or_no_number_is_left_out_and_every_beat_says_more_when_asked(
+    store, clock
+):
+    said = iter([{"errors": 0}, {"errors": 2}])
+    heartbeat = Heartbeat(
+        store, TRAINER, attempt=1, more_facts=lambda: next(said), surroundings=clock.surroundings
+    )
+    heartbeat.beat("training", 1, eta=None, loss=float("nan"), rate=float("inf"))
+    assert set(read_heartbeat(store, TRAINER).facts) == {"errors", "beat_at"}
+    heartbeat.beat("training", 2)
+    assert read_heartbeat(store, TRAINER).facts["errors"] == 2
+    assert read_heartbeat(store, evaluator_process("a")) is None
 
 
 def test_a_process_that_starts_again_goes_on_with_its_heartbeat(store, clock):

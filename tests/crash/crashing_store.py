@@ -49,6 +49,9 @@ class CrashingStore:
     def generation(self, name):
         return self._do("generation", name)
 
+    def list_times(self, prefix):
+        return self._do("list_times", prefix)
+
     def list(self, prefix):
         return self._do("list", prefix)
 

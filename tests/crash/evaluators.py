@@ -14,8 +14,8 @@ from tandem.checkpoints.bests import best_entry, write_best
 from tandem.checkpoints.heartbeats import Heartbeat, evaluator_process
 from tandem.checkpoints.policies import MAIN_METRIC
 from tandem.kube.reporting import silent
+from tandem.telemetry.evaluator_metrics import EvaluatorMetrics
 from tandem.telemetry.health import Health
-from tandem.telemetry.metrics import EvaluatorMetrics
 from tests.crash.reading import files_at
 from tests.crash.scenarios import LEASE_SECONDS
 

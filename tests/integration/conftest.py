@@ -65,6 +65,10 @@ class SmallRun:
         self._shapes = shapes
         self._started: list[Process] = []
 
+    @property
+    def label_map(self) -> Path:
+        return self._shapes.label_map
+
     def override(self, num_steps: int) -> str:
         return SMALL.format(
             num_steps=num_steps,

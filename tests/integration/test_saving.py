@@ -98,3 +98,19 @@ def test_a_trainer_whose_run_is_deleted_ends_instead_of_training_for_nobody(buck
             store.delete(name, generation=store.generation(name))
     assert trainer.wait() == 2, trainer.log
     assert "was deleted or replaced while attempt 1 trained" in trainer.log
+
+
+@pytest.mark.slow
+def test_a_trainer_whose_files_a_newer_attempt_removes_says_that_it_is_superseded(bucket_run):
+    """Both have their files under way in one folder, as two pods on a shared volume may."""
+    run, _ = bucket_run
+    flags = ("--summary-every-n", 1, "--checkpoint-every-n", 5, "--heartbeat-interval", 600)
+    older = run.trainer(*flags, num_steps=100_000)
+    older.wait_for_log("checkpoint 5 committed")
+    older.send(signal.SIGSTOP)
+    newer = run.trainer(*flags, "--takeover", num_steps=100_000)
+    newer.wait_for_log("committed")
+    older.send(signal.SIGCONT)
+    assert older.wait() == 6, older.log
+    assert "has taken over" in older.log
+    assert "lost on the way out" not in older.log

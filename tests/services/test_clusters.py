@@ -6,8 +6,13 @@ from services.clusters import own_namespace, reporting
 from services.trainer.settings import TrainerSettings
 from tandem.errors import (
     AttemptSupersededError,
+    BucketMissingError,
     ConfigError,
+    LabelMapError,
     NonFiniteLossError,
+    RecordError,
+    RunConflictError,
+    StoreRefusedError,
     StoreUnavailableError,
 )
 from tests.kube.memory_namespace import JOB, MemoryNamespace
@@ -17,6 +22,11 @@ from tests.kube.memory_namespace import JOB, MemoryNamespace
     ("error", "reason"),
     [
         (ConfigError("no model"), "BadInput"),
+        (LabelMapError("id 9"), "BadData"),
+        (RecordError("train.record, record 7"), "BadData"),
+        (StoreRefusedError("403"), "StorageFailed"),
+        (BucketMissingError("404"), "StorageFailed"),
+        (RunConflictError("in use"), "RunConflict"),
         (NonFiniteLossError("step 3"), "TrainingFailed"),
         (AttemptSupersededError("attempt 2"), "Superseded"),
         (StoreUnavailableError("503"), "StorageFailed"),

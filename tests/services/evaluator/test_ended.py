@@ -10,8 +10,8 @@ from services.signals import StopRequest
 from tandem.checkpoints.heartbeats import Heartbeat
 from tandem.errors import ClusterRefusedError, ClusterUnavailableError, StoreUnavailableError
 from tandem.kube.reporting import silent
+from tandem.telemetry.evaluator_metrics import EvaluatorMetrics
 from tandem.telemetry.health import Health
-from tandem.telemetry.metrics import EvaluatorMetrics
 from tests.checkpoints.memory_store import MemoryStore
 
 

@@ -8,32 +8,42 @@ import tensorflow as tf
 from prometheus_client import CollectorRegistry
 
 from services.evaluator.jobs import JobWatch
-from services.evaluator.loop import Evaluator
+from services.evaluator.loop import (
+    FIRST_BATCH,
+    LOOKING,
+    MEASURING,
+    PUBLISHING,
+    RESTORING,
+    SCORING,
+    WAITING,
+    Evaluator,
+)
 from services.evaluator.projections import Projections
 from services.evaluator.recording import Recorder
 from services.evaluator.sources import AdoptedSource, RunSource
 from services.evaluator.watch import Ending
 from services.events import EventFolder
 from services.signals import StopRequest, StopRequestedError
+from services.watchdog import Where
 from tandem.checkpoints.adopted import UNVERIFIED
 from tandem.checkpoints.attempts import Outcome, end_attempt
 from tandem.checkpoints.claims import claim_attempt
 from tandem.checkpoints.commits import commit_checkpoint
-from tandem.checkpoints.heartbeats import Heartbeat
+from tandem.checkpoints.heartbeats import Heartbeat, read_heartbeat
 from tandem.checkpoints.leases import Leases
 from tandem.checkpoints.ledger import EntryOutcome, read_ledger
 from tandem.checkpoints.names import CheckpointId, EvalSet, events_folder
 from tandem.checkpoints.opening import open_store
-from tandem.checkpoints.surroundings import Surroundings
+from tandem.checkpoints.surroundings import Surroundings, seconds_since_1970
 from tandem.checkpoints.tries import read_tries
-from tandem.errors import ClusterRefusedError, ConfigError
+from tandem.errors import ClusterRefusedError, ConfigError, RecordError
 from tandem.evaluation.build import EvalTask
 from tandem.evaluation.coco_metrics import TAGS, CocoMetrics
 from tandem.evaluation.scoring import Evaluation
 from tandem.kube.jobs import JobPhase, JobState
 from tandem.kube.reporting import silent
+from tandem.telemetry.evaluator_metrics import EvaluatorMetrics
 from tandem.telemetry.health import Health
-from tandem.telemetry.metrics import EvaluatorMetrics
 from tandem.training.states import load_tensors, save_tensors
 from tests.checkpoints.hooked_store import HookedStore
 
@@ -130,7 +140,7 @@ class Scene:
     def end(self, outcome):
         end_attempt(self.store, self.attempt, outcome=outcome, final_step=None)
 
-    def evaluator(self, scorers, *, policy="every"):
+    def evaluator(self, scorers, *, policy="every", **told):
         metrics = EvaluatorMetrics(self.registry)
         tasks = tuple(
             EvalTask(s, scorer, include_categories=False) for s, scorer in scorers.items()
@@ -159,6 +169,7 @@ class Scene:
             stop=self.stop,
             reporter=silent(),
             trainer_job=JobWatch(self.namespace, "trainer", monotonic=self.surroundings.monotonic),
+            **told,
             surroundings=self.surroundings,
         )
 
@@ -243,7 +254,10 @@ def test_a_damaged_checkpoint_is_recorded_as_failed_and_the_next_one_scored(scen
     flipped[0] ^= 1
     data.unlink()
     data.write_bytes(flipped)
-    assert scene.watch({DAY: Scorer(scene.weight)}) is Ending.COMPLETED
+    found = []
+    scorers = {DAY: Scorer(scene.weight)}
+    assert scene.watch(scorers, on_damage=lambda: found.append(1)) is Ending.COMPLETED
+    assert found == [1]
     entries = scene.entries()
     assert entries["day", 1].outcome is EntryOutcome.FAILED
     assert "damaged: checkpoints/ckpt-1-1.data" in entries["day", 1].reasons[0]
@@ -468,3 +482,126 @@ def test_a_wait_that_is_cut_short_says_so():
     with pytest.raises(StopRequestedError):
         stop.sleep(10)
     assert CheckpointId(1, 1) < CheckpointId(2, 1)
+
+
+class Beats(Heartbeat):
+    """Keeps all that was written."""
+
+    def __init__(self, store):
+        super().__init__(store, "evaluator-main")
+        self.all = []
+
+    def beat(self, phase, step=None, **facts):
+        self.all.append((phase, step, facts))
+        return super().beat(phase, step, **facts)
+
+
+def test_a_heartbeat_says_how_far_behind_it_is_and_what_has_failed(scene):
+    scene.commit(1, 0.4)
+    scene.commit(2, 0.5)
+    scene.end(Outcome.FINISHED)
+    told = []
+    evaluator = scene.evaluator(
+        {DAY: Scorer(scene.weight, failures=1)}, on_failure=told.append, facts={"policy": "every"}
+    )
+    beats = evaluator._heartbeat = Beats(scene.store)
+    evaluator.watch(wait_interval=1e9, poll_interval=0.001)
+    assert [str(error) for error in told] == ["failure 1"]
+    by_phase = {}
+    for phase, step, facts in beats.all:
+        by_phase.setdefault((phase, step), facts)
+    base = {"policy": "every", "unreadable_entries": 0}
+    assert by_phase["restoring", 1] == {**base, "backlog": 2, "tries_failed": 0}
+    assert by_phase["backing_off", 1] == {**base, "backlog": 2, "tries_failed": 1}
+    assert by_phase["publishing", 2] == {**base, "backlog": 1, "tries_failed": 0}
+    last = read_heartbeat(scene.store, "evaluator-main").facts
+    assert last.keys() == {*base, "backlog", "tries_failed", "beat_at"}
+
+
+def test_an_entry_that_can_not_be_read_is_counted(scene):
+    commit = scene.commit(1, 0.4)
+    scene.commit(2, 0.4)
+    scene.store.create(f"evaluations/day/{commit.checkpoint}-d1.json", b"{")
+    scene.end(Outcome.FINISHED)
+    scene.watch({DAY: Scorer(scene.weight)})
+    assert scene.registry.get_sample_value("tandem_eval_unreadable_entries") == 1
+
+
+def test_the_loop_says_where_it_is_before_it_goes_there(scene):
+    seen = []
+
+    class Path(Where):
+        def __setattr__(self, name, value):
+            if name == "at" and (not seen or seen[-1] != value):
+                seen.append(value)
+            super().__setattr__(name, value)
+
+    scene.commit(1, 0.4)
+    scene.commit(2, 0.4)
+    scene.stop = StopAfterWaits(1)
+    evaluator = scene.evaluator({DAY: Scorer(scene.weight)}, where=Path(LOOKING))
+    assert evaluator.watch(wait_interval=1e9, poll_interval=0.001) is Ending.STOPPED
+    assert seen == [
+        *(LOOKING, RESTORING, FIRST_BATCH, SCORING, MEASURING, PUBLISHING),
+        *(LOOKING, RESTORING, SCORING, MEASURING, PUBLISHING),
+        *(LOOKING, WAITING),
+    ]
+
+
+def test_what_waits_since_when_and_how_the_run_ended_are_shown(scene):
+    sample = scene.registry.get_sample_value
+    times = {}
+
+    def committed_at(checkpoint):
+        times[checkpoint.step] = sample("tandem_eval_backlog")
+        return 1000.0 + checkpoint.step
+
+    held = []
+    scorer = Scorer(
+        scene.weight,
+        on_call=lambda: held.append(
+            (
+                sample("tandem_ckpt_oldest_pending_timestamp_seconds"),
+                sample("tandem_eval_lease_held"),
+                sample("tandem_eval_run_outcome", {"outcome": "failed"}),
+            )
+        ),
+    )
+    scene.commit(1, 0.4)
+    scene.commit(2, 0.4)
+    scene.end(Outcome.FAILED)
+    scene.watch({DAY: scorer}, committed_at=committed_at)
+    assert held == [(1001.0, 1.0, 1.0), (1002.0, 1.0, 1.0)]
+    assert sample("tandem_ckpt_oldest_pending_timestamp_seconds") == 0
+    assert sample("tandem_eval_lease_held") == 0
+    assert sample("tandem_eval_best_on_disk", {"eval_set": "day"}) == 1
+
+
+def test_a_bad_record_and_a_damaged_checkpoint_are_counted(scene):
+    class BadRecord(Scorer):
+        def score(self, *, on_progress, monotonic):
+            raise RecordError("day.record:3 is no image")
+
+    scene.commit(1, 0.4)
+    scene.end(Outcome.FINISHED)
+    damaged = []
+    scene.watch({DAY: BadRecord(scene.weight)}, on_damage=lambda: damaged.append(1))
+    bad = "tandem_eval_bad_records_total"
+    assert scene.registry.get_sample_value(bad, {"eval_set": "day"}) == 3  # tries
+    assert damaged == []
+
+
+def test_when_a_checkpoint_was_committed_is_read_once(scene):
+    reads = []
+
+    def note(operation, name):
+        if operation == "get" and "commit" in name:
+            reads.append(name)
+
+    commit = scene.commit(1, 0.4)
+    scene.use(HookedStore(scene.store, before=note))
+    when = scene.source.committed_at(commit.checkpoint)
+    assert when == seconds_since_1970(commit.committed_at)
+    assert scene.source.committed_at(commit.checkpoint) == when
+    assert len(reads) == 1
+    assert scene.source.committed_at(CheckpointId(9, 1)) is None

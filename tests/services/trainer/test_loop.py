@@ -6,7 +6,14 @@ import pytest
 import tensorflow as tf
 
 from services.trainer.actions import EveryNSteps, EverySeconds, EveryStep
-from services.trainer.loop import run_steps
+from services.trainer.loop import (
+    BETWEEN_STEPS,
+    TAKING_A_STEP,
+    TAKING_FIRST_STEP,
+    WAITING_FOR_DATA,
+    run_steps,
+)
+from services.watchdog import Where
 from tandem import fields
 from tandem.errors import DataEndedError, NonFiniteLossError
 from tandem.training.steps import StepResult
@@ -41,16 +48,26 @@ class CountingStep:
         return StepResult(1.0, 1.5, 0.5, total, 2.0, finite)
 
 
-def run(step=0, *, last_step, take_step=None, actions=(), should_stop=lambda: False):
+def run(
+    step=0,
+    *,
+    last_step,
+    take_step=None,
+    actions=(),
+    should_stop=lambda: False,
+    where=None,
+    batches=None,
+):
     take_step = take_step or CountingStep()
     reached = run_steps(
         step,
         last_step=last_step,
         take_step=take_step,
-        batches=itertools.repeat(BATCH),
+        batches=batches or itertools.repeat(BATCH),
         schedule=lambda finished: 0.1 * finished,
         actions=list(actions),
         should_stop=should_stop,
+        where=where or Where(BETWEEN_STEPS),
         monotonic=Clock(),
     )
     return reached, take_step
@@ -102,16 +119,33 @@ def test_every_seconds_is_due_at_the_first_step_and_then_by_the_clock():
 
 def test_data_that_end_before_the_last_step_are_an_error_that_says_what_to_do():
     with pytest.raises(DataEndedError, match="ended after step 2, before the last one"):
-        run_steps(
-            0,
-            last_step=5,
-            take_step=CountingStep(),
-            batches=iter([BATCH, BATCH]),
-            schedule=lambda finished: 0.1,
-            actions=[],
-            should_stop=lambda: False,
-            monotonic=Clock(),
-        )
+        run(last_step=5, batches=iter([BATCH, BATCH]))
+
+
+def test_the_loop_says_where_it_is_before_it_goes_there():
+    where, seen = Where(BETWEEN_STEPS), []
+
+    class Step(CountingStep):
+        def __call__(self, batch, learning_rate):
+            seen.append(where.at)
+            return super().__call__(batch, learning_rate)
+
+    def batches():
+        while True:
+            seen.append(where.at)
+            yield BATCH
+
+    run(
+        last_step=2,
+        take_step=Step(),
+        batches=batches(),
+        actions=[EveryStep(lambda facts: seen.append(where.at))],
+        where=where,
+    )
+    assert seen == [
+        *(WAITING_FOR_DATA, TAKING_FIRST_STEP, BETWEEN_STEPS),
+        *(WAITING_FOR_DATA, TAKING_A_STEP, BETWEEN_STEPS),
+    ]
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_naming_the_records():

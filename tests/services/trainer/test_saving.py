@@ -24,7 +24,7 @@ from tandem.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from tandem.telemetry.metrics import TrainerMetrics
+from tandem.telemetry.trainer_metrics import TrainerMetrics
 from tandem.training.optimizers import Momentum
 from tandem.training.states import TrainingState, resume
 from tests.checkpoints.actors import FakeClock

@@ -1,0 +1,173 @@
+"""`tandem status`: looks at one run or at all of a namespace, and says how they are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rich.console import Console, Group
+from rich.live import Live
+
+from services.ctl.status import reports
+from services.ctl.status.hurrying import Hurry
+from services.ctl.status.looking import look_at
+from services.ctl.store.printing import print_json
+from services.ctl.streams import PlainConsole, escaped_lines
+from tandem.checkpoints.gcs_locations import is_remote
+from tandem.errors import ClusterError, TandemError
+from tandem.status.facts import Access, AccessProblem, ClusterFacts, RunFacts
+from tandem.status.findings import Health
+from tandem.status.verdicts import Verdict, verdict_on
+
+EXIT_CODES = {Health.HEALTHY: 0, Health.DEGRADED: 1, Health.BROKEN: 2, Health.UNKNOWN: 3}
+
+_LOOK_SECONDS = 1.5
+_MANY = 8  # runs that are looked at at once
+_THREADS_OF_ONE = 4
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A run to look at: where it is, what it is called, and what the cluster says of it."""
+
+    name: str
+    location: str
+    cluster: ClusterFacts | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    name: str
+    facts: RunFacts
+    verdict: Verdict
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """Prints the state of a run, or of several; returns how the worst of them is."""
+    if not (arguments.run or arguments.namespace or arguments.all):
+        return _unknown("which run? Give its folder, -n NAMESPACE, or --all")
+    if arguments.all and (arguments.run or arguments.namespace):
+        return _unknown("--all looks at every namespace; expected neither RUN nor -n beside it")
+    console = PlainConsole()
+    try:
+        if arguments.watch is not None:
+            return _watch(arguments, console)
+        return _once(arguments, console)
+    except TandemError as error:
+        return _unknown(str(error))
+
+
+def _once(arguments: argparse.Namespace, console: Console) -> int:
+    seen = _look(arguments)
+    _print(seen, arguments, console)
+    return _exit_code(seen)
+
+
+def _watch(arguments: argparse.Namespace, console: Console) -> int:
+    """Looks again and again, until Ctrl-C."""
+    code = EXIT_CODES[Health.UNKNOWN]
+    with Live(console=console, auto_refresh=False, transient=False) as live:
+        try:
+            while True:
+                seen = _look(arguments)
+                code = _exit_code(seen)
+                live.update(_shown(seen, is_one=_is_one(arguments)), refresh=True)
+                time.sleep(arguments.watch)
+        except KeyboardInterrupt:
+            return code
+
+
+def _look(arguments: argparse.Namespace) -> list[_Seen]:
+    with Hurry(seconds=_LOOK_SECONDS, threads=_MANY) as hurry:
+        if arguments.namespace or arguments.all:
+            return _look_with_cluster(arguments, hurry)
+        return [_look_at(_Target(arguments.run, arguments.run))]
+
+
+def _look_with_cluster(arguments: argparse.Namespace, hurry: Hurry) -> list[_Seen]:
+    # The official client takes half a second to import, which looks at a folder do without.
+    from services.ctl.status.clusters import targets  # noqa: PLC0415
+
+    found = targets(
+        namespaces=[arguments.namespace] if arguments.namespace else None,
+        run=arguments.run,
+        seconds=_LOOK_SECONDS,
+    )
+    if isinstance(found, ClusterError):
+        if arguments.run is None or not _is_location(arguments.run):
+            raise found
+        return [_look_at(_Target(arguments.run, arguments.run, problem=str(found)))]
+    wanted = [_Target(one.title, one.run, one.facts) for one in found]
+    if not wanted and arguments.run is not None and _is_location(arguments.run):
+        problem = f"no release in namespace {arguments.namespace} has this run folder"
+        wanted = [_Target(arguments.run, arguments.run, problem=problem)]
+    answers = [hurry.ask(_looking_at(target)) for target in wanted]
+    return sorted((answer.wait(10.0) for answer in answers), key=_rank)
+
+
+def _looking_at(target: _Target) -> Callable[[], _Seen]:
+    return lambda: _look_at(target)
+
+
+def _look_at(target: _Target) -> _Seen:
+    with Hurry(seconds=_LOOK_SECONDS, threads=_THREADS_OF_ONE if target.cluster else 16) as hurry:
+        if target.location:
+            facts = look_at(target.location, hurry)
+        else:
+            words = "the cluster does not say where its run folder is"
+            facts = RunFacts("", access=AccessProblem(Access.NO_RUN, words))
+    if target.cluster is not None and _is_in_a_volume(facts):
+        words = f"{target.location} is in a volume of the cluster, out of reach from here"
+        facts = replace(facts, access=AccessProblem(Access.NO_RUN, words))
+    facts = replace(facts, cluster=target.cluster, cluster_problem=target.problem)
+    return _Seen(target.name, facts, verdict_on(facts))
+
+
+def _is_in_a_volume(facts: RunFacts) -> bool:
+    is_absent = facts.access is not None and facts.access.kind is Access.NO_RUN
+    return is_absent and bool(facts.location) and not is_remote(facts.location)
+
+
+def _is_location(text: str) -> bool:
+    return is_remote(text) or "/" in text
+
+
+def _rank(seen: _Seen) -> tuple[int, str]:
+    return seen.verdict.health.rank, seen.name
+
+
+def _is_one(arguments: argparse.Namespace) -> bool:
+    return arguments.run is not None
+
+
+def _print(seen: Sequence[_Seen], arguments: argparse.Namespace, console: Console) -> None:
+    if arguments.json:
+        documents = [{"name": s.name, **reports.as_json(s.facts, s.verdict)} for s in seen]
+        one = _is_one(arguments) and len(documents) == 1
+        print_json(documents[0] if one else {"schema": reports.SCHEMA, "runs": documents})
+    else:
+        console.print(_shown(seen, is_one=_is_one(arguments)), soft_wrap=_is_one(arguments))
+
+
+def _shown(seen: Sequence[_Seen], *, is_one: bool) -> Group:
+    if not seen:
+        return Group("no experiment found")
+    if is_one and len(seen) == 1:
+        return Group(*reports.screen(seen[0].facts, seen[0].verdict))
+    return Group(reports.table([(s.name, s.facts, s.verdict) for s in seen]))
+
+
+def _exit_code(seen: Sequence[_Seen]) -> int:
+    if not seen:
+        return EXIT_CODES[Health.UNKNOWN]
+    worst = min((one.verdict.health for one in seen), key=lambda health: health.rank)
+    return EXIT_CODES[worst]
+
+
+def _unknown(message: str) -> int:
+    sys.stderr.write(f"tandem: {escaped_lines(message)}\n")
+    return EXIT_CODES[Health.UNKNOWN]

@@ -1,0 +1,53 @@
+"""`tandem explain`: the story of one checkpoint."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from services.ctl.status.stories import Story, stories_of
+from services.ctl.store.printing import print_json, print_line
+from services.ctl.store.runs import damage_explained, open_run
+from services.exits import Exit
+from tandem.checkpoints.lines import read_line
+from tandem.errors import InputError
+
+_NEAR = 4
+
+
+def explain(run: str, step: int, *, as_json: bool) -> int:
+    """Prints what became of the checkpoints of a step.
+
+    Raises:
+        InputError: it is no run, or nothing is known of that step.
+    """
+    opened = open_run(run)
+    with damage_explained(run):
+        stories = stories_of(opened.store, step)
+        if not stories:
+            known = [c.step for c in read_line(opened.store).checkpoints]
+            near = sorted(known, key=lambda other: abs(other - step))[:_NEAR]
+            hint = f"; near it are {', '.join(map(str, sorted(near)))}" if near else ""
+            raise InputError(f"{run} knows no checkpoint of step {step}{hint}")
+    if as_json:
+        print_json({"run": run, "step": step, "checkpoints": [_as_json(s) for s in stories]})
+        return Exit.FINISHED
+    for story in stories:
+        print_line(f"checkpoint {story.checkpoint}: {story.state}")
+        for event in story.events:
+            print_line(f"  {_time(event.at)}  {event.what:<10} {event.text}")
+    return Exit.FINISHED
+
+
+def _as_json(story: Story) -> dict[str, object]:
+    return {
+        "checkpoint": str(story.checkpoint),
+        "state": story.state,
+        "events": [
+            {"at": _time(event.at), "what": event.what, "text": event.text}
+            for event in story.events
+        ],
+    }
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
