@@ -1,0 +1,1 @@
+"""Grafana's dashboards as Python: `python -m deploy.dashboards` writes the chart's JSON."""
