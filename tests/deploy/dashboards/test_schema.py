@@ -1,5 +1,6 @@
 """Grafana's own published schema, as its compiler sees our dashboards."""
 
+import os
 import subprocess
 
 from tests.deploy.dashboards.reading import FOLDER, NAMES
@@ -24,6 +25,7 @@ def _complaints(folder, texts):
         [CHECKOUT / "scripts/grafana-schema"], stdout=subprocess.PIPE, text=True, check=True
     )
     modules = f"{found.stdout.strip()}/node_modules"
+    path = f"{found.stdout.strip()}/venv/bin:{os.environ['PATH']}"  # Node's, where there was none
     (folder / "node_modules").symlink_to(modules)
     for name, text in texts.items():
         made = f"{_CHECK.read_text()}\nexport const it: Checked = {text};"
@@ -31,6 +33,7 @@ def _complaints(folder, texts):
     done = subprocess.run(
         [f"{modules}/.bin/tsc", *_FLAGS.split(), *(f"{name}.ts" for name in texts)],
         cwd=folder,
+        env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
     )
