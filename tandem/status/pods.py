@@ -35,6 +35,22 @@ def find_trainer(facts: RunFacts) -> Iterator[Finding]:
     yield from _failed_trainer(cluster, commands)
 
 
+def find_held_back(facts: RunFacts) -> Iterator[Finding]:
+    """Whether the trainer's Job is suspended, however much alive its last pod still seems."""
+    if facts.cluster is not None:
+        yield from _held_back(facts.cluster, Commands(facts))
+
+
+def find_killed_before(facts: RunFacts) -> Iterator[Finding]:
+    """Whether a pod before the one that trains now was killed for its memory."""
+    cluster = facts.cluster
+    pods = cluster.of("trainer") if cluster is not None else ()
+    if cluster is not None and pods and pods[0].age_seconds < _RECENT_SECONDS:
+        for finding in _failed_trainer(cluster, Commands(facts)):
+            if finding.code == "trainer-out-of-memory":
+                yield finding._replace(health=Health.DEGRADED)
+
+
 def find_evaluator(facts: RunFacts) -> Iterator[Finding]:
     """The same for the evaluator's."""
     cluster = facts.cluster
@@ -50,7 +66,8 @@ def _held_back(cluster: ClusterFacts, commands: Commands) -> Iterator[Finding]:
     job = cluster.job
     if job is None or not job.is_suspended:
         return
-    said = next((e for e in cluster.events if _is_of_queue(e)), None)
+    of_queue = [event for event in cluster.events if _is_of_queue(event)]
+    said = min(of_queue, key=lambda event: event.reason == "Stopped", default=None)
     words = said.message if said else job.message or job.reason
     queue = f" (queue {job.queue})" if job.queue else ""
     yield Finding(
@@ -121,15 +138,18 @@ def _refused(
 
 
 def _failed_trainer(cluster: ClusterFacts, commands: Commands) -> Iterator[Finding]:
-    job, pod = cluster.job, next(iter(cluster.of("trainer")), None)
+    job = cluster.job
+    pods = [p for p in cluster.of("trainer") if job is None or p.name.startswith(job.name)]
+    # A new pod that isn't ready yet says nothing; the one before it may.
+    pod = next((pod for pod in pods if pod.last_exit), next(iter(pods), None))
     is_over = job is not None and job.phase == "failed"
     if pod is not None and pod.last_exit == "OOMKilled":
         yield Finding(
             "trainer-out-of-memory",
-            Health.BROKEN if is_over or pod.phase != "Running" else Health.DEGRADED,
+            Health.BROKEN,
             Cause.OURS,
             f"the trainer needs more memory than its limit allows and was killed "
-            f"({_times(job.num_failed if job else 1)})",
+            f"({_times(sum(other.last_exit == pod.last_exit for other in pods))})",
             commands.describe("trainer"),
             "TandemTrainerFailed",
         )

@@ -11,6 +11,7 @@ from tandem.status.words import age_text, one_line
 _ERROR_SHARE = 0.05
 _MIN_ERRORS = 3
 _SLOW_SECONDS = 2.0
+_HOUR = 3600.0
 _NO_ROOM = ("No space left", "Disk quota exceeded")
 _STORE_ERRORS = frozenset(
     {"StoreError", "StoreUnavailableError", "ObjectNotFoundError", "OSError", "PermissionError"}
@@ -42,6 +43,11 @@ def find(facts: RunFacts) -> Iterator[Finding]:
 def is_storage(kind: str) -> bool:
     """Whether an error of this class is the storage's."""
     return kind in _STORE_ERRORS
+
+
+def is_of_full_disk(text: str) -> bool:
+    """Whether an error says that there is no room."""
+    return any(words in text for words in _NO_ROOM)
 
 
 def _inaccessible(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
@@ -96,6 +102,8 @@ def _damage(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
             commands.verify,
             "TandemCheckpointCorrupt",
         )
+    else:
+        yield from _damage_of_late(facts, commands)
     evaluator = facts.evaluator
     unreadable = int(evaluator.number("unreadable_entries") or 0) if evaluator else 0
     if found.unreadable or unreadable:
@@ -111,10 +119,29 @@ def _damage(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
         )
 
 
+def _damage_of_late(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
+    """A damaged checkpoint may be retired soon; what damaged it is still there."""
+    for process in filter(None, (facts.trainer, *facts.evaluators)):
+        trouble = process.trouble
+        if trouble is None or trouble.kind != "CheckpointDamagedError":
+            continue
+        if trouble.age_seconds is None or trouble.age_seconds < _HOUR:
+            yield Finding(
+                "checkpoint-damaged",
+                Health.DEGRADED,
+                Cause.STORAGE,
+                f"the {_name(process)} met damage {age_text(trouble.age_seconds)} ago: "
+                f"{one_line(trouble.text)}",
+                commands.verify,
+                "TandemCheckpointCorrupt",
+            )
+            return
+
+
 def _of_process(process: Process, commands: Commands) -> Iterator[Finding]:
     failures = int(process.number("save_failures") or 0)
     trouble = process.trouble
-    is_full = trouble is not None and any(words in trouble.text for words in _NO_ROOM)
+    is_full = trouble is not None and is_of_full_disk(trouble.text)
     if trouble is not None and is_full and (failures or not process.lives):
         yield Finding(
             "disk-full",

@@ -40,7 +40,8 @@ def _state(facts: RunFacts) -> Iterator[Finding]:
         yield _failed(attempt.cause, attempt.reason, commands)
         return
     if trainer is not None and trainer.lives and trainer.phase != "failed":
-        yield from _oom_before(facts)
+        yield from pods.find_killed_before(facts)
+        yield from pods.find_held_back(facts)
         return
     explained = list(pods.find_trainer(facts))
     if explained:
@@ -66,15 +67,17 @@ def _state(facts: RunFacts) -> Iterator[Finding]:
         yield _silent(facts, attempt, commands)
 
 
-def _oom_before(facts: RunFacts) -> Iterator[Finding]:
-    """A trainer that lives now may have died a moment ago."""
-    for finding in pods.find_trainer(facts):
-        if finding.code == "trainer-out-of-memory":
-            yield finding._replace(health=Health.DEGRADED)
-
-
 def _failed(kind: str, reason: str, commands: Commands) -> Finding:
     cause = Cause.OURS
+    if storage.is_of_full_disk(reason):
+        return Finding(
+            "disk-full",
+            Health.BROKEN,
+            Cause.STORAGE,
+            f"training failed, as a disk is full: {one_line(reason)}",
+            commands.describe("trainer"),
+            "TandemSaveFailed",
+        )
     if kind in _OF_DATA:
         cause = Cause.DATA
     elif storage.is_storage(kind):

@@ -107,12 +107,15 @@ def eval_set(**changes):
     return run(eval_sets=(replace(VAL, **changes),))
 
 
-def ended(outcome, **changes):
-    attempt = replace(ATTEMPT, outcome=outcome, ended_age_seconds=300.0, **changes)
-    return run(attempts=(attempt,), trainer=replace(TRAINER, phase=outcome, age_seconds=300.0))
+def ended(outcome, *, age_seconds=300.0, **changes):
+    attempt = replace(ATTEMPT, outcome=outcome, ended_age_seconds=age_seconds, **changes)
+    beat = replace(TRAINER, phase=outcome, age_seconds=age_seconds)
+    return run(attempts=(attempt,), trainer=beat)
 
 
-def in_cluster(facts=None, *, job=None, trainer_pod=None, evaluator_pod=None, events=()):
+def in_cluster(
+    facts=None, *, job=None, trainer_pod=None, evaluator_pod=None, more_pods=(), events=()
+):
     """Facts as seen in a cluster; a pod of False isn't there."""
     pods = [
         pod
@@ -121,7 +124,7 @@ def in_cluster(facts=None, *, job=None, trainer_pod=None, evaluator_pod=None, ev
             EVALUATOR_POD if evaluator_pod is None else evaluator_pod,
         )
         if pod
-    ]
+    ] + list(more_pods)
     cluster = replace(CLUSTER, job=job or JOB, pods=tuple(pods), events=tuple(events))
     return replace(facts or HEALTHY, cluster=cluster)
 

@@ -91,6 +91,13 @@ CASES = {
         run(room=Room(free_bytes=900_000, needed_bytes=17_000_000)),
         *("disk-full", "broken", "storage"),
     ),
+    "died of a full disk": (
+        silent_trainer(
+            phase="failed",
+            trouble=trouble("ResourceExhaustedError", "events: No space left on device"),
+        ),
+        *("disk-full", "broken", "storage"),
+    ),
     "a failed save": (
         trainer(facts={"save_failures": 1}),
         *("save-failing", "degraded", "storage"),
@@ -105,6 +112,10 @@ CASES = {
     ),
     "damaged checkpoint": (
         checkpoints(damaged=("ckpt-11000-1.index: crc32c 1",)),
+        *("checkpoint-damaged", "degraded", "storage"),
+    ),
+    "damage of late, retired since": (
+        evaluator(trouble=trouble("CheckpointDamagedError", "checkpoint 450-1 is damaged")),
         *("checkpoint-damaged", "degraded", "storage"),
     ),
     "damaged entry": (
@@ -274,6 +285,66 @@ CASES = {
             ),
         ),
         *("trainer-out-of-memory", "broken", "ours"),
+    ),
+    "out of memory before a new pod that begins": (
+        in_cluster(
+            NOTHING,
+            trainer_pod=replace(TRAINER_POD, is_ready=False, age_seconds=9.0),
+            more_pods=[
+                replace(
+                    TRAINER_POD,
+                    name="fox-trainer-1-old",
+                    phase="Failed",
+                    is_ready=False,
+                    last_exit="OOMKilled",
+                    exit_code=137,
+                    age_seconds=80.0,
+                )
+            ],
+        ),
+        *("trainer-out-of-memory", "broken", "ours"),
+    ),
+    "out of memory a while ago": (
+        in_cluster(
+            trainer_pod=replace(TRAINER_POD, age_seconds=600.0),
+            more_pods=[
+                replace(
+                    TRAINER_POD,
+                    name="fox-trainer-1-old",
+                    phase="Failed",
+                    is_ready=False,
+                    last_exit="OOMKilled",
+                    exit_code=137,
+                    age_seconds=800.0,
+                )
+            ],
+        ),
+        *("trainer-out-of-memory", "degraded", "ours"),
+    ),
+    "an earlier Job's failure is over": (
+        in_cluster(
+            silent_trainer(),
+            more_pods=[
+                replace(
+                    TRAINER_POD,
+                    name="fox-trainer-0-old",
+                    phase="Failed",
+                    is_ready=False,
+                    last_exit="Error",
+                    exit_code=2,
+                    age_seconds=8000.0,
+                )
+            ],
+        ),
+        *("trainer-silent", "broken", "unknown"),
+    ),
+    "held back a moment ago": (
+        in_cluster(
+            ended("preempted", age_seconds=5.0),
+            job=replace(JOB, phase="waiting", is_suspended=True, queue="gpus"),
+            trainer_pod=False,
+        ),
+        *("kueue-evicted", "degraded", "quota"),
     ),
     "refused its input": (
         in_cluster(
