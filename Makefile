@@ -34,8 +34,9 @@ STORE ?= gcs
 soak: setup ## real processes under kills and faults: make soak ROUNDS=200 STORE=gcs|local
 	@scripts/soak --rounds $(ROUNDS) --seed $(SEED) --store $(STORE)
 
-faults: setup ## inject 24 faults and ask tandem status about each; needs root
-	@scripts/faults
+ONLY ?=
+faults: setup ## inject 24 faults and ask tandem status about each; needs root: make faults ONLY=3,11
+	@scripts/faults $(if $(ONLY),--only $(ONLY))
 
 bench-store: setup ## what saving costs training, and the store against plain copies
 	@.venv/bin/python -m bench.store

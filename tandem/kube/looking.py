@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 from kubernetes import client, config
 
@@ -22,6 +23,9 @@ _COMPONENT = "app.kubernetes.io/component"
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _RUN_FLAG = "--run="
 _MAX_EVENTS = 500
+_OK = 200
+
+_Json: TypeAlias = dict[str, Any]
 
 
 class SeenJob(NamedTuple):
@@ -66,11 +70,12 @@ class SeenPod(NamedTuple):
 
 
 class SeenEvent(NamedTuple):
-    """An Event, and what it is about as `Job/NAME`."""
+    """An Event, what it is about as `Job/NAME`, and who said it."""
 
     reason: str
     message: str
     subject: str
+    source: str
     is_warning: bool
     age_seconds: float
     times: int
@@ -79,67 +84,69 @@ class SeenEvent(NamedTuple):
 class Onlooker:
     """Looks at namespaces.
 
+    Asks for plain JSON: the client's models of pods and Jobs take longer to import than a look may
+    last.
+
     Args:
         api_client: of the official client.
         seconds: that an answer may take.
     """
 
     def __init__(self, api_client: client.ApiClient, *, seconds: float) -> None:
-        self._core = client.CoreV1Api(api_client)
-        self._batch = client.BatchV1Api(api_client)
-        self._apps = client.AppsV1Api(api_client)
+        self._api_client = api_client
         self._timeout = (seconds, seconds)
 
     def jobs(self, namespace: str) -> list[SeenJob]:
         """The trainers' Jobs, the newest first."""
-        with translated(f"reading the Jobs of {namespace}"):
-            found: Any = self._batch.list_namespaced_job(
-                namespace, label_selector=_SELECTOR, _request_timeout=self._timeout
-            )
-        return sorted(map(_job, found.items), key=lambda job: job.age_seconds)
+        items = self._list(f"/apis/batch/v1/namespaces/{namespace}/jobs", labelSelector=_SELECTOR)
+        return sorted(map(_job, items), key=lambda job: job.age_seconds)
 
     def deployments(self, namespace: str) -> list[SeenDeployment]:
         """The evaluators' Deployments."""
-        with translated(f"reading the Deployments of {namespace}"):
-            found: Any = self._apps.list_namespaced_deployment(
-                namespace,
-                label_selector=f"{_SELECTOR},{_COMPONENT}=evaluator",
-                _request_timeout=self._timeout,
-            )
+        items = self._list(
+            f"/apis/apps/v1/namespaces/{namespace}/deployments",
+            labelSelector=f"{_SELECTOR},{_COMPONENT}=evaluator",
+        )
         return [
             SeenDeployment(
-                item.metadata.name,
+                item["metadata"]["name"],
                 _label(item, _RELEASE),
-                _run_of(item.spec.template),
-                item.spec.replicas or 0,
-                _age(item.metadata.creation_timestamp),
+                _run_of(item["spec"]["template"]),
+                item["spec"].get("replicas", 0),
+                _age(item["metadata"].get("creationTimestamp")),
             )
-            for item in found.items
+            for item in items
         ]
 
     def pods(self, namespace: str) -> list[SeenPod]:
         """The experiments' pods, the newest first."""
-        with translated(f"reading the pods of {namespace}"):
-            found: Any = self._core.list_namespaced_pod(
-                namespace, label_selector=_SELECTOR, _request_timeout=self._timeout
-            )
-        return sorted(map(_pod, found.items), key=lambda pod: pod.age_seconds)
+        items = self._list(f"/api/v1/namespaces/{namespace}/pods", labelSelector=_SELECTOR)
+        return sorted(map(_pod, items), key=lambda pod: pod.age_seconds)
 
     def events(self, namespace: str) -> list[SeenEvent]:
         """The namespace's Events, the newest first."""
-        with translated(f"reading the Events of {namespace}"):
-            found: Any = self._core.list_namespaced_event(
-                namespace, limit=_MAX_EVENTS, _request_timeout=self._timeout
-            )
-        return sorted(map(_event, found.items), key=lambda event: event.age_seconds)
+        items = self._list(f"/api/v1/namespaces/{namespace}/events", limit=str(_MAX_EVENTS))
+        return sorted(map(_event, items), key=lambda event: event.age_seconds)
 
     def namespaces(self) -> list[str]:
         """Those that have experiments, wherever this person may look."""
-        with translated("reading the Jobs of all namespaces"):
-            found: Any = self._batch.list_job_for_all_namespaces(
-                label_selector=_SELECTOR, _request_timeout=self._timeout
+        items = self._list("/apis/batch/v1/jobs", labelSelector=_SELECTOR)
+        return sorted({str(item["metadata"]["namespace"]) for item in items})
+
+    def _list(self, path: str, **query: str) -> list[_Json]:
+        with translated(f"reading {path}"):
+            request = self._api_client.param_serialize(
+                "GET",
+                path,
+                query_params=list(query.items()),
+                header_params={"Accept": "application/json"},
+                auth_settings=["BearerToken"],
             )
-        return sorted({str(item.metadata.namespace) for item in found.items})
+            answer = self._api_client.call_api(*request, _request_timeout=self._timeout)
+            data: Any = answer.read()  # type: ignore[no-untyped-call]
+            if answer.status != _OK:
+                raise client.ApiException(status=answer.status, reason=answer.reason, body=data)
+            return list(json.loads(data)["items"])
 
 
 @contextlib.contextmanager
@@ -165,108 +172,111 @@ def looking(*, seconds: float) -> Iterator[Onlooker]:
         yield Onlooker(api_client, seconds=seconds)
 
 
-def _job(item: Any) -> SeenJob:  # noqa: ANN401  # the client's models
+def _job(item: _Json) -> SeenJob:
+    status, spec = item.get("status", {}), item["spec"]
     conditions = [
-        Condition(c.type, c.status == "True", c.reason or "", c.message or "")
-        for c in item.status.conditions or ()
+        Condition(c["type"], c["status"] == "True", c.get("reason", ""), c.get("message", ""))
+        for c in status.get("conditions", ())
     ]
-    is_suspended = bool(item.spec.suspend)
+    is_suspended = bool(spec.get("suspend"))
     state = job_state(
         conditions,
-        num_ready=item.status.ready or 0,
-        num_failed=item.status.failed or 0,
+        num_ready=status.get("ready", 0),
+        num_failed=status.get("failed", 0),
         is_suspended=is_suspended,
     )
     return SeenJob(
-        name=item.metadata.name,
+        name=item["metadata"]["name"],
         release=_label(item, _RELEASE),
-        run=_run_of(item.spec.template),
+        run=_run_of(spec["template"]),
         state=state,
-        num_active=item.status.active or 0,
+        num_active=status.get("active", 0),
         is_suspended=is_suspended,
         queue=_label(item, _QUEUE),
-        age_seconds=_age(item.metadata.creation_timestamp),
+        age_seconds=_age(item["metadata"].get("creationTimestamp")),
     )
 
 
-def _run_of(template: Any) -> str:  # noqa: ANN401
+def _run_of(template: _Json) -> str:
     """The run folder, from the flags that the chart gives every process."""
-    for container in template.spec.containers:
-        for argument in container.args or ():
+    for container in template["spec"]["containers"]:
+        for argument in container.get("args", ()):
             if argument.startswith(_RUN_FLAG):
                 return str(argument.removeprefix(_RUN_FLAG))
     return ""
 
 
-def _pod(item: Any) -> SeenPod:  # noqa: ANN401
+def _pod(item: _Json) -> SeenPod:
     component = _label(item, _COMPONENT)
-    status = _own_container(item.status.container_statuses or (), component)
-    waiting, message = _waiting(item, status)
-    last = _last_end(status)
+    status = item.get("status", {})
+    container: _Json = next(
+        (one for one in status.get("containerStatuses", ()) if one["name"] == component), {}
+    )
+    waiting, message = _waiting(status, container)
+    last = _last_end(container)
     return SeenPod(
-        name=item.metadata.name,
+        name=item["metadata"]["name"],
         release=_label(item, _RELEASE),
         component=component,
-        phase=item.status.phase or "",
-        is_ready=bool(status and status.ready),
+        phase=status.get("phase", ""),
+        is_ready=bool(container.get("ready")),
         waiting=waiting,
         message=message,
-        restarts=status.restart_count if status else 0,
-        last_exit=(last.reason or "") if last else "",
-        exit_code=last.exit_code if last else None,
-        exit_message=(last.message or "") if last else "",
-        age_seconds=_age(item.metadata.creation_timestamp),
-        disruption=_disruption(item),
+        restarts=container.get("restartCount", 0),
+        last_exit=last.get("reason", ""),
+        exit_code=last.get("exitCode"),
+        exit_message=last.get("message", ""),
+        age_seconds=_age(item["metadata"].get("creationTimestamp")),
+        disruption=_disruption(status),
     )
 
 
-def _own_container(statuses: Sequence[Any], component: str) -> Any:  # noqa: ANN401
-    return next((status for status in statuses if status.name == component), None)
-
-
-def _waiting(item: Any, status: Any) -> tuple[str, str]:  # noqa: ANN401
+def _waiting(status: _Json, container: _Json) -> tuple[str, str]:
     """Why it doesn't run, and the cluster's words for that."""
-    if status is not None and status.state.waiting is not None:
-        return status.state.waiting.reason or "", status.state.waiting.message or ""
-    for condition in item.status.conditions or ():
-        if condition.type == "PodScheduled" and condition.status == "False":
-            return condition.reason or "", condition.message or ""
+    state = container.get("state", {}).get("waiting")
+    if state is not None:
+        return state.get("reason", ""), state.get("message", "")
+    for condition in status.get("conditions", ()):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return condition.get("reason", ""), condition.get("message", "")
     return "", ""
 
 
-def _last_end(status: Any) -> Any:  # noqa: ANN401
-    if status is None:
-        return None
-    return status.state.terminated or (status.last_state and status.last_state.terminated)
+def _last_end(container: _Json) -> _Json:
+    now, before = container.get("state", {}), container.get("lastState", {})
+    return now.get("terminated") or before.get("terminated") or {}
 
 
-def _disruption(item: Any) -> str:  # noqa: ANN401
-    for condition in item.status.conditions or ():
-        if condition.type == "DisruptionTarget" and condition.status == "True":
-            return condition.reason or "DisruptionTarget"
+def _disruption(status: _Json) -> str:
+    for condition in status.get("conditions", ()):
+        if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
+            return str(condition.get("reason") or "DisruptionTarget")
     return ""
 
 
-def _event(item: Any) -> SeenEvent:  # noqa: ANN401
-    about = item.involved_object
-    series = item.series.last_observed_time if item.series else None
-    when = series or item.last_timestamp or item.event_time or item.metadata.creation_timestamp
+def _event(item: _Json) -> SeenEvent:
+    about, series = item["involvedObject"], item.get("series") or {}
+    source = item.get("reportingComponent") or (item.get("source") or {}).get("component", "")
+    times = (series.get("lastObservedTime"), item.get("lastTimestamp"), item.get("eventTime"))
+    when = next(filter(None, times), item["metadata"].get("creationTimestamp"))
     return SeenEvent(
-        reason=item.reason or "",
-        message=item.message or "",
-        subject=f"{about.kind}/{about.name}",
-        is_warning=item.type == "Warning",
+        reason=item.get("reason", ""),
+        message=item.get("message", ""),
+        subject=f"{about.get('kind', '')}/{about.get('name', '')}",
+        source=source,
+        is_warning=item.get("type") == "Warning",
         age_seconds=_age(when),
-        times=item.count or 1,
+        times=item.get("count") or 1,
     )
 
 
-def _label(item: Any, name: str) -> str:  # noqa: ANN401
-    labels: Mapping[str, str] = item.metadata.labels or {}
-    return labels.get(name, "")
+def _label(item: _Json, name: str) -> str:
+    return str(item["metadata"].get("labels", {}).get(name, ""))
 
 
-def _age(moment: datetime.datetime | None) -> float:
-    if moment is None:
+def _age(timestamp: str | None) -> float:
+    """Seconds since an RFC 3339 time, with or without parts of a second."""
+    if not timestamp:
         return 0.0
+    moment = datetime.datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
     return max(0.0, (datetime.datetime.now(datetime.timezone.utc) - moment).total_seconds())

@@ -228,7 +228,7 @@ class PodFacts:
 
 @dataclass(frozen=True)
 class EventFacts:
-    """An Event: what the cluster, or a process of ours, said about an object."""
+    """An Event: what the cluster, or a process of ours (`source` says which), said."""
 
     reason: str
     message: str
@@ -236,6 +236,7 @@ class EventFacts:
     is_warning: bool
     age_seconds: float
     count: int = 1
+    source: str = ""
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,7 @@ def _held_back(cluster: ClusterFacts, commands: Commands) -> Iterator[Finding]:
     job = cluster.job
     if job is None or not job.is_suspended:
         return
-    of_queue = [event for event in cluster.events if _is_of_queue(event)]
-    said = min(of_queue, key=lambda event: event.reason == "Stopped", default=None)
+    said = next((event for event in cluster.events if _is_of_queue(event)), None)
     words = said.message if said else job.message or job.reason
     queue = f" (queue {job.queue})" if job.queue else ""
     yield Finding(
@@ -81,8 +80,11 @@ def _held_back(cluster: ClusterFacts, commands: Commands) -> Iterator[Finding]:
 
 
 def _is_of_queue(event: EventFacts) -> bool:
-    return event.subject.startswith(("Job/", "Workload/")) and event.reason.startswith(
-        ("Stopped", "Evicted", "Preempted", "Pending")
+    is_ours = event.source.startswith("tandem-")  # a trainer that is asked to stop says so as well
+    return (
+        not is_ours
+        and event.subject.startswith(("Job/", "Workload/"))
+        and event.reason.startswith(("Stopped", "Evicted", "Preempted", "Pending"))
     )
 
 

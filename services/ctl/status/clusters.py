@@ -138,6 +138,7 @@ def _event(event: SeenEvent) -> EventFacts:
         reason=event.reason,
         message=event.message,
         subject=event.subject,
+        source=event.source,
         is_warning=event.is_warning,
         age_seconds=event.age_seconds,
         count=event.times,
