@@ -16,8 +16,8 @@ from services.exits import Exit
 from services.settings import read_settings
 from services.trainer.settings import TrainerSettings
 from tandem.telemetry.health import Health
-from tandem.telemetry.metrics import TrainerMetrics
 from tandem.telemetry.server import serve
+from tandem.telemetry.trainer_metrics import TrainerMetrics
 from tests.deploy.rendering import (
     CHART,
     MONITORING,

@@ -44,7 +44,10 @@ def test_the_monitoring_charts_names_stay_names(kind):
     done = run_helm("template", "20240601", str(MONITORING), *flags)
     assert done.returncode == 0, done.stderr
     metadata = [document["metadata"] for document in manifests(done.stdout)]
-    assert [m["name"] for m in metadata] == ["20240601-tandem-run", "20240601"]
+    assert [m["name"] for m in metadata] == [
+        *("20240601-tandem-fleet", "20240601-tandem-run"),
+        "20240601",
+    ]
     assert {m.get("namespace", "123") for m in metadata} == {"123"}
 
 

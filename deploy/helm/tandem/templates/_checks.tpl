@@ -150,7 +150,7 @@
 {{- $where := .where -}}
 {{- $names := list -}}
 {{- range .variables -}}
-  {{- if has .name (list "HOME" "TMPDIR" "POD_NAME" "WORKER_INDEX" "TF_CONFIG") -}}
+  {{- if has .name (list "HOME" "TMPDIR" "POD_NAME" "TANDEM_IMAGE" "WORKER_INDEX" "TF_CONFIG") -}}
   {{- include "tandem.refuse" (printf "%s sets %s, which the chart sets itself; expected another name" $where .name) -}}
   {{- end -}}
   {{- if has .name $names -}}

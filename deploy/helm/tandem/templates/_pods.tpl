@@ -69,6 +69,8 @@ imagePullSecrets:
   valueFrom:
     fieldRef:
       fieldPath: metadata.name
+- name: TANDEM_IMAGE
+  value: {{ include "tandem.image" . | quote }}
 {{- with include "tandem.extraEnv" . }}
 {{ . }}
 {{- end }}
