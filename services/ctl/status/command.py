@@ -24,7 +24,10 @@ from tandem.status.verdicts import Verdict, verdict_on
 
 EXIT_CODES = {Health.HEALTHY: 0, Health.DEGRADED: 1, Health.BROKEN: 2, Health.UNKNOWN: 3}
 
-_LOOK_SECONDS = 1.5
+# With half a second for imports, an answer comes within two.
+_LOOK_SECONDS = 1.3
+_CLUSTER_SECONDS = 1.1
+_LEAST_SECONDS = 0.5  # for the run folders, when the cluster took its time
 _MANY = 8  # runs that are looked at at once
 _THREADS_OF_ONE = 4
 
@@ -82,10 +85,10 @@ def _watch(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _look(arguments: argparse.Namespace) -> list[_Seen]:
-    with Hurry(seconds=_LOOK_SECONDS, threads=_MANY) as hurry:
-        if arguments.namespace or arguments.all:
-            return _look_with_cluster(arguments, hurry)
+    if not (arguments.namespace or arguments.all):
         return [_look_at(_Target(arguments.run, arguments.run))]
+    with Hurry(seconds=_LOOK_SECONDS, threads=_MANY) as hurry:
+        return _look_with_cluster(arguments, hurry)
 
 
 def _look_with_cluster(arguments: argparse.Namespace, hurry: Hurry) -> list[_Seen]:
@@ -95,26 +98,28 @@ def _look_with_cluster(arguments: argparse.Namespace, hurry: Hurry) -> list[_See
     found = targets(
         namespaces=[arguments.namespace] if arguments.namespace else None,
         run=arguments.run,
-        seconds=_LOOK_SECONDS,
+        seconds=_CLUSTER_SECONDS,
     )
+    left = max(_LEAST_SECONDS, _LOOK_SECONDS - hurry.seconds_gone)
     if isinstance(found, ClusterError):
         if arguments.run is None or not _is_location(arguments.run):
             raise found
-        return [_look_at(_Target(arguments.run, arguments.run, problem=str(found)))]
+        return [_look_at(_Target(arguments.run, arguments.run, problem=str(found)), left)]
     wanted = [_Target(one.title, one.run, one.facts) for one in found]
     if not wanted and arguments.run is not None and _is_location(arguments.run):
         problem = f"no release in namespace {arguments.namespace} has this run folder"
         wanted = [_Target(arguments.run, arguments.run, problem=problem)]
-    answers = [hurry.ask(_looking_at(target)) for target in wanted]
+    until = hurry.seconds_gone + left  # for all of them: a store that hangs must not hang for each
+    answers = [hurry.ask(_looking_at(target, hurry, until=until)) for target in wanted]
     return sorted((answer.wait(10.0) for answer in answers), key=_rank)
 
 
-def _looking_at(target: _Target) -> Callable[[], _Seen]:
-    return lambda: _look_at(target)
+def _looking_at(target: _Target, hurry: Hurry, *, until: float) -> Callable[[], _Seen]:
+    return lambda: _look_at(target, until - hurry.seconds_gone)
 
 
-def _look_at(target: _Target) -> _Seen:
-    with Hurry(seconds=_LOOK_SECONDS, threads=_THREADS_OF_ONE if target.cluster else 16) as hurry:
+def _look_at(target: _Target, seconds: float = _LOOK_SECONDS) -> _Seen:
+    with Hurry(seconds=seconds, threads=_THREADS_OF_ONE if target.cluster else 16) as hurry:
         if target.location:
             facts = look_at(target.location, hurry)
         else:

@@ -1,6 +1,5 @@
 """Grafana's own published schema, as its compiler sees our dashboards."""
 
-import os
 import subprocess
 
 from tests.deploy.dashboards.reading import FOLDER, NAMES
@@ -25,15 +24,15 @@ def _complaints(folder, texts):
         [CHECKOUT / "scripts/grafana-schema"], stdout=subprocess.PIPE, text=True, check=True
     )
     modules = f"{found.stdout.strip()}/node_modules"
-    path = f"{found.stdout.strip()}/venv/bin:{os.environ['PATH']}"  # Node's, where there was none
+    # Node's programs are there where the system has none.
+    with_node = ["sh", "-c", 'PATH="$0:$PATH" exec "$@"', f"{found.stdout.strip()}/venv/bin"]
     (folder / "node_modules").symlink_to(modules)
     for name, text in texts.items():
         made = f"{_CHECK.read_text()}\nexport const it: Checked = {text};"
         (folder / f"{name}.ts").write_text(made)
     done = subprocess.run(
-        [f"{modules}/.bin/tsc", *_FLAGS.split(), *(f"{name}.ts" for name in texts)],
+        [*with_node, f"{modules}/.bin/tsc", *_FLAGS.split(), *(f"{name}.ts" for name in texts)],
         cwd=folder,
-        env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
     )
