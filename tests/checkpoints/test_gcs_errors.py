@@ -6,10 +6,12 @@ from google.auth import exceptions as auth
 
 from tandem.checkpoints.gcs_errors import translated
 from tandem.errors import (
+    BucketMissingError,
     ConfigError,
     GenerationMismatchError,
     ObjectNotFoundError,
     StoreError,
+    StoreRefusedError,
     StoreUnavailableError,
 )
 
@@ -39,11 +41,11 @@ def _translation_of(error, **kwargs):
         (ConnectionResetError("reset"), StoreUnavailableError),
         (auth.TransportError("no metadata server"), StoreUnavailableError),
         (auth.RefreshError("later", retryable=True), StoreUnavailableError),
-        (auth.RefreshError("revoked"), ConfigError),
-        (auth.DefaultCredentialsError("none"), ConfigError),
-        (api.Forbidden("no storage.objects.create"), ConfigError),
-        (api.Unauthorized("who?"), ConfigError),
-        (api.NotFound("The specified bucket does not exist."), ConfigError),
+        (auth.RefreshError("revoked"), StoreRefusedError),
+        (auth.DefaultCredentialsError("none"), StoreRefusedError),
+        (api.Forbidden("no storage.objects.create"), StoreRefusedError),
+        (api.Unauthorized("who?"), StoreRefusedError),
+        (api.NotFound("The specified bucket does not exist."), BucketMissingError),
         (api.NotFound("No such object: my-bucket/run/x"), ObjectNotFoundError),
         (api.PreconditionFailed("conditionNotMet"), GenerationMismatchError),
         (api.BadRequest("what?"), StoreError),
