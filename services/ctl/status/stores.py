@@ -40,6 +40,7 @@ and what fails of late. The best one is read by its projection."""
 _NEWEST_COMMITS = 6
 _LEAST_ROOM_BYTES = 64 * 1024  # records, heartbeats, event files
 _EVALUATOR = "evaluator-"
+_FEW = 4
 
 
 def read_facts(snapshot: Snapshot, *, wall_clock: Callable[[], float]) -> RunFacts:
@@ -221,7 +222,7 @@ class _Look:
             failed_step=failed.checkpoint.step if failed else None,
             failed_reason=failed.reasons[-1] if failed and failed.reasons else "",
             num_tries=max((self._tries(c, eval_set) for c in pending), default=0),
-            seconds_per_evaluation=statistics.median(times) if times else None,
+            seconds_per_evaluation=_usual(times),
         )
 
     def _tries(self, checkpoint: CheckpointId, eval_set: EvalSet) -> int:
@@ -283,6 +284,13 @@ class _Look:
         name = names.checkpoint_object(checkpoint, names.DAMAGE_SUFFIX)
         damage = self._read(name, Damage)
         return f"{damage.file}: {damage.found}" if damage else f"{checkpoint}, in quarantine"
+
+
+def _usual(seconds: list[float]) -> float | None:
+    """The median; of a few the least, as the first evaluation of a process compiles."""
+    if len(seconds) < _FEW:
+        return min(seconds, default=None)
+    return statistics.median(seconds)
 
 
 def _seconds(timestamp: object) -> float | None:
