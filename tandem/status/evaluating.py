@@ -36,7 +36,7 @@ def _state(facts: RunFacts) -> Iterator[Finding]:
     if evaluator is not None and evaluator.lives and evaluator.phase != "failed":
         yield from explained
         return
-    if facts.outcome == "finished" and not pending:
+    if facts.is_over and not pending:
         return
     if facts.checkpoints.newest_step is None and not explained:
         return  # nothing to do for it yet

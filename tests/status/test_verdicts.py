@@ -513,6 +513,16 @@ def test_of_equally_bad_findings_the_cause_is_said_first():
     assert [f.code for f in verdict_on(replace(facts, cluster=None)).findings] == ["trainer-silent"]
 
 
+def test_an_evaluator_that_has_ended_after_a_failed_training_is_no_finding():
+    facts = replace(
+        ended("failed", cause="NonFiniteLossError"),
+        evaluators=(replace(EVALUATOR, phase="done", age_seconds=900.0),),
+        checkpoints=replace(CHECKPOINTS, num_pending=0),
+    )
+
+    assert [finding.code for finding in verdict_on(facts).findings] == ["training-failed"]
+
+
 def test_what_nobody_could_look_at_is_never_healthy():
     for kind in Access:
         assert verdict_on(_inaccessible(kind)).health is not Health.HEALTHY
