@@ -33,10 +33,11 @@ def _state(facts: RunFacts) -> Iterator[Finding]:
     commands, evaluator = Commands(facts), facts.evaluator
     pending = facts.checkpoints.num_pending
     explained = list(pods.find_evaluator(facts))
-    if evaluator is not None and evaluator.lives and evaluator.phase != "failed":
+    has_left = evaluator is not None and evaluator.phase in ("failed", "done")
+    if evaluator is not None and evaluator.lives and not has_left:
         yield from explained
         return
-    if facts.is_over and not pending:
+    if not pending and (facts.is_over or facts.outcome == "preempted"):
         return
     if facts.checkpoints.newest_step is None and not explained:
         return  # nothing to do for it yet
@@ -83,14 +84,19 @@ def _hanging(evaluator: Process, commands: Commands) -> Finding:
 
 
 def _owed(facts: RunFacts, commands: Commands) -> Finding:
-    newest = facts.checkpoints.newest_step
+    newest, evaluator = facts.checkpoints.newest_step, facts.evaluator
+    why = "no evaluator shows life"
+    if evaluator is not None and evaluator.phase == "failed" and evaluator.trouble is not None:
+        why = f"the evaluator failed: {one_line(evaluator.trouble.text)}"
+    elif evaluator is not None and evaluator.phase == "done":
+        why = "the evaluator has ended its watch (of other eval sets, or another config?)"
     return Finding(
         "final-evaluation-owed",
         Health.BROKEN,
         Cause.OURS,
         f"training has ended ({facts.outcome}), {facts.checkpoints.num_pending} checkpoint(s) up "
-        f"to step {newest} are not evaluated, and no evaluator shows life",
-        commands.explain(newest) if newest is not None else commands.ledger,
+        f"to step {newest} are not evaluated, and {why}",
+        commands.ledger,
         "TandemRunEndedWithoutFinalEval",
     )
 
@@ -99,11 +105,11 @@ def _silent(evaluator: Process, commands: Commands) -> Finding:
     trouble = evaluator.trouble
     words = f"; its last trouble: {one_line(trouble.text)}" if trouble else ""
     if evaluator.phase == "done":
-        words = "; it had ended its watch"
+        words = "; it had ended its watch, start it again"
     return Finding(
         "evaluator-silent",
         Health.BROKEN,
-        Cause.UNKNOWN,
+        Cause.OURS if evaluator.phase == "done" else Cause.UNKNOWN,
         f"the evaluator was last heard {age_text(evaluator.age_seconds)} ago, "
         f"{evaluator.phase}{words}",
         commands.describe("evaluator"),

@@ -39,7 +39,8 @@ def _state(facts: RunFacts) -> Iterator[Finding]:
     if attempt is not None and attempt.outcome == "failed":
         yield _failed(attempt.cause, attempt.reason, commands)
         return
-    if trainer is not None and trainer.lives and trainer.phase != "failed":
+    has_left = trainer is not None and trainer.phase in ("failed", "preempted")
+    if trainer is not None and trainer.lives and not has_left:
         yield from pods.find_killed_before(facts)
         yield from pods.find_held_back(facts)
         return

@@ -213,6 +213,18 @@ CASES = {
         replace(ended("finished"), evaluators=(replace(EVALUATOR, age_seconds=900.0),)),
         *("final-evaluation-owed", "broken", "ours"),
     ),
+    "final evaluation owed by one that has left": (
+        replace(ended("finished"), evaluators=(replace(EVALUATOR, phase="done"),)),
+        *("final-evaluation-owed", "broken", "ours"),
+    ),
+    "training again, and the evaluator has left": (
+        evaluator(phase="done", age_seconds=900.0),
+        *("evaluator-silent", "broken", "ours"),
+    ),
+    "stopped a moment ago": (
+        ended("preempted", age_seconds=5.0),
+        *("not-resumed", "degraded", "cluster"),
+    ),
     "given up": (
         eval_set(failed_step=11_000, failed_reason="ResourceExhaustedError"),
         *("evaluation-failing", "degraded", "unknown"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ from tandem.status.words import age_text, one_line
 
 _HOUR = 3600.0
 _MAX_CHANGES = 3
+_MAX_CHANGE = 70
+_LONG = 1000
 _UNKNOWN = "unknown"
 
 
@@ -120,7 +123,7 @@ def _lag(facts: RunFacts) -> str:
         oldest = age_text(found.oldest_pending_age_seconds)
         parts = [f"{found.num_pending} checkpoint(s) wait, the oldest for {oldest}{allowed}"]
     takes = sum(s.seconds_per_evaluation or 0.0 for s in facts.eval_sets)
-    if takes and found.interval_seconds and facts.outcome is None:
+    if takes and found.interval_seconds and found.num_pending and facts.outcome is None:
         verdict = "keeps up" if takes <= found.interval_seconds else "won't catch up"
         parts.append(
             f"an evaluation takes {age_text(takes)}, a checkpoint comes every "
@@ -149,12 +152,14 @@ def _score(eval_set: EvalSetFacts, score: Score | None) -> str:
 def _error(facts: RunFacts) -> str:
     attempt = facts.attempt
     if attempt is not None and attempt.outcome == "failed":
-        return f"attempt {attempt.number} {attempt.cause}: {one_line(attempt.reason)}"
+        return f"attempt {attempt.number} {attempt.cause}: {one_line(attempt.reason, most=_LONG)}"
     for process in filter(None, (facts.trainer, *facts.evaluators)):
         trouble = process.trouble
         if trouble is not None:
             when = age_text(trouble.age_seconds)
-            return f"{process.name}, {when} ago, {trouble.kind}: {one_line(trouble.text)}"
+            return (
+                f"{process.name}, {when} ago, {trouble.kind}: {one_line(trouble.text, most=_LONG)}"
+            )
     for one in facts.eval_sets:
         if one.failed_step is not None:
             return f"step {one.failed_step} of {one.name or 'eval'}: {one_line(one.failed_reason)}"
@@ -198,8 +203,13 @@ def _disruptions(facts: RunFacts) -> str:
             counted[kind] += 1
     said = ", ".join(f"{kind} {number} times" for kind, number in counted.items() if number)
     lately = sum(
-        a.outcome == "preempted" and (a.ended_age_seconds or _HOUR) < _HOUR for a in facts.attempts
+        after.claimed_age_seconds is not None and after.claimed_age_seconds < _HOUR
+        for before, after in itertools.pairwise(facts.attempts)
+        if _how_it_ended(before, is_newest=False) is not None
     )
+    newest = facts.attempt
+    if newest is not None and newest.outcome in ("preempted", "failed"):
+        lately += newest.ended_age_seconds is not None and newest.ended_age_seconds < _HOUR
     parts = [f"{said}, {lately} in the last hour" if said else "none"]
     if facts.cluster is not None and facts.cluster.job is not None:
         parts.append(f"{facts.cluster.job.num_failed} count against the Job's backoffLimit")
@@ -256,12 +266,18 @@ def _completion(facts: RunFacts) -> str:
     return f"{target} {when}, and a final evaluation after it; {owed}"
 
 
+def _from_its_end(change: str) -> str:
+    """A changed field, whose last part and values say most."""
+    line = " ".join(change.split())
+    return line if len(line) <= _MAX_CHANGE else f"...{line[3 - _MAX_CHANGE :]}"
+
+
 def _changes(facts: RunFacts) -> str:
     attempt = facts.attempt
     if attempt is None:
         return _UNKNOWN if facts.access is not None else "nothing has begun"
     before = facts.attempts[-2] if len(facts.attempts) > 1 else None
-    changes = [one_line(line, most=80) for line in attempt.config_diff]
+    changes = [_from_its_end(line) for line in attempt.config_diff]
     if before is not None and before.image != attempt.image:
         changes.append(f"image: {before.image} -> {attempt.image}")
     if before is not None and before.owner != attempt.owner:
