@@ -50,7 +50,8 @@ def test_the_server_takes_every_object(name, namespace):
 def test_the_server_takes_the_monitoring_chart(kind, namespace):
     flags = ("--namespace", namespace.name, "--set", f"rules.{kind}.enabled=true")
     done = run_helm("template", "watch", str(MONITORING), *flags)
-    assert _dry_run(done.stdout).count("created (server dry run)") == 3  # two dashboards and the rules
+    # Two dashboards and the rules.
+    assert _dry_run(done.stdout).count("created (server dry run)") == 3
 
 
 class Release:

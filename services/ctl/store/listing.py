@@ -18,12 +18,13 @@ from rich.table import Table
 from rich.text import Text
 
 from services.ctl.store.facts import PENDING, RUNNING, CheckpointFacts, Evaluation, RunFacts
-from services.ctl.store.quantities import age_text, seconds_since, size_text
+from services.ctl.store.quantities import seconds_since, size_text
 from services.ctl.streams import escaped
 from services.ctl.tables import short
 from tandem.checkpoints.ledger import EntryOutcome
 from tandem.checkpoints.policies import MAIN_METRIC, RetentionPolicy
 from tandem.checkpoints.tries import MAX_TRIES
+from tandem.status.words import age_text
 
 _MAX_SET_NAME = 12
 _MAX_MARK = 12

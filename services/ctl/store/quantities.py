@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 _SIZE_UNITS = ("B", "kB", "MB", "GB", "TB")
-_AGES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
 def size_text(num_bytes: int) -> str:
@@ -15,16 +14,6 @@ def size_text(num_bytes: int) -> str:
         value, unit = value / 1000, unit + 1
     digits = 1 if unit and value < 9.95 else 0
     return f"{value:.{digits}f} {_SIZE_UNITS[unit]}"
-
-
-def age_text(seconds: float | None) -> str:
-    """`5 s`, `12 min`, `3 h`, `4 d`; `?` where it isn't known."""
-    if seconds is None:
-        return "?"
-    for length, unit in _AGES:
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
 
 
 def seconds_since(timestamp: str, *, now: datetime) -> float | None:
