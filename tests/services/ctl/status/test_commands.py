@@ -95,7 +95,7 @@ def test_it_is_quick_to_import_and_needs_neither_tensorflow_nor_google_nor_kuber
 def test_watching_ends_with_the_last_verdict(finished):
     command = [sys.executable, "-m", "services.ctl", "status", finished, "--watch", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        time.sleep(3)
+        time.sleep(8)  # it shows nothing before its end where nobody looks
         process.send_signal(2)
         out, _ = process.communicate(timeout=30)
     assert process.returncode == 0
