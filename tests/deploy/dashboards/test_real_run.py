@@ -15,6 +15,7 @@ from tests.rig.gcs import running_gcs
 _RUN = "raccoon"
 _TRAINER_FLAGS = ("--checkpoint-every-n", 60, "--heartbeat-interval", 1, "--owner", "test")
 _EVALUATOR_FLAGS = ("--poll-interval", 0.5)
+_LOOKS_BACK_SECONDS = 65
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +34,14 @@ def scraped(tmp_path_factory):
         first = runs.start("trainer", _RUN, *_TRAINER_FLAGS)
         evaluator = runs.start("evaluator", _RUN, *_EVALUATOR_FLAGS)
         runs.wait_for(lambda: first.saves() >= 1, first)
+        first_seen = time.time()
         runs.forget(first)
         trainer = runs.start("trainer", _RUN, *_TRAINER_FLAGS)
         runs.wait_for(lambda: trainer.saves() >= 1, trainer)
         runs.wait_for(lambda: len(evaluator.scored_sets()) == len(EVAL_SETS), evaluator)
-        time.sleep(3)  # the newest of it is scraped, more than once
+        # The newest of it is scraped more than once, and the first attempt lies far enough back
+        # for the annotations, however fast the machine is.
+        time.sleep(max(3, first_seen + _LOOKS_BACK_SECONDS - time.time()))
         variables = {"namespace": NAMESPACE, "run": _RUN, "eval_set": ".+"}
         yield prometheus, View(variables, start, time.time(), scrape_seconds=1)
 
