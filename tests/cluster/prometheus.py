@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
 import subprocess
 import threading
 import time
@@ -21,6 +20,7 @@ import yaml
 
 from tests.deploy.rendering import tool
 from tests.rig.cluster import Namespace
+from tests.rig.ports import free_port
 
 
 class Prometheus:
@@ -53,9 +53,7 @@ def running_prometheus(namespace: Namespace, folder: Path) -> Iterator[Prometheu
     }
     settings = {"global": {"scrape_interval": "1s"}, "scrape_configs": [job]}
     (folder / "prometheus.yaml").write_text(yaml.safe_dump(settings))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     with (folder / "prometheus.log").open("wb") as log:
         process = subprocess.Popen(
             [

@@ -16,6 +16,7 @@ of the run is also another run's, and another namespace's, of which no alert may
 from __future__ import annotations
 
 import functools
+import math
 import re
 import subprocess
 from collections.abc import Iterator
@@ -96,28 +97,46 @@ def unexplained(rules: list[Rule]) -> list[Rule]:
     return [{name: part for name, part in r.items() if name != "annotations"} for r in rules]
 
 
-def samples(history: str, minutes: int) -> str:
-    """A history in promtool's words: one value each minute."""
+@functools.cache
+def _parts(history: str) -> list[tuple[int, str]]:
+    """What holds from which minute on."""
     parts = [part.split(":") for part in history.split(",")]
     starts = [(int(minute), text.strip()) for minute, text in parts]
     assert starts == sorted(starts), history
-    values = ["_"] * starts[0][0]
-    for (start, text), (end, _) in zip(starts, [*starts[1:], (minutes + 1, "")], strict=True):
-        values += [_value(text, minute, start) for minute in range(start, end)]
+    return starts
+
+
+def value_at(history: str, minute: float) -> float | None:
+    """What holds then, as seconds since the first minute where it is a time; None if nothing."""
+    found = None
+    for start, text in _parts(history):
+        if start <= minute:
+            found = _value(text, minute, start)
+    return found
+
+
+def samples(history: str, minutes: int) -> str:
+    """A history in promtool's words: one value each minute."""
+    leaves = {start for start, text in _parts(history) if text == "gone"}
+    values = []
+    for minute in range(minutes + 1):
+        value = value_at(history, minute)
+        absent = "stale" if minute in leaves else "_"
+        values.append(absent if value is None else f"{value:.10g}".replace("nan", "NaN"))
     return " ".join(values)
 
 
-def _value(text: str, minute: int, start: int) -> str:
+def _value(text: str, minute: float, start: int) -> float | None:
     if text == "gone":
-        return "stale" if minute == start else "_"
+        return None
     if text == "nan":
-        return "NaN"
+        return math.nan
     found = _PART.fullmatch(text)
     assert found, f"{text!r} is no part of a history"
     growth = float(found["growth"] or 0)
     if found["start"] == "now":
-        return f"{60 * minute + growth:g}"
-    return f"{float(found['start']) + growth * (minute - start):.10g}"
+        return 60 * minute + growth
+    return float(found["start"]) + growth * (minute - start)
 
 
 def as_promtool_test(scenario: Scenario, *, names: dict[str, list[str]]) -> Rule:
@@ -150,9 +169,32 @@ def _moments(wanted: dict[str, Any]) -> Iterator[tuple[str, bool]]:
             yield when, kind == "fires"
 
 
-def _with_others(scenario: Scenario) -> Iterator[tuple[str, str]]:
+@functools.cache
+def first_to_fire() -> dict[str, tuple[Scenario, str]]:
+    """By alert: the first scenario that it fires in, and when it does so for the first time."""
+    found: dict[str, tuple[Scenario, str]] = {}
+    for scenario in scenarios():
+        for alert, wanted in scenario.expect.items():
+            when = [when for when, fires in _moments(wanted) if fires]
+            if when:
+                found.setdefault(alert, (scenario, when[0]))
+    return found
+
+
+def seconds_of(text: str) -> int:
+    """Of a moment or a length like `1h20m30s`."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    return sum(int(number) * units[unit] for number, unit in re.findall(r"(\d+)([smh])", text))
+
+
+def histories(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Series, as they are named, and their histories."""
     for name, history in scenario.series.items():
-        own = _named(name)
+        yield _named(name), history
+
+
+def _with_others(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    for own, history in histories(scenario):
         yield own, history
         if scenario.file != "fleet":
             yield own.replace(f'namespace="{NAMESPACE}"', 'namespace="elsewhere"'), history
@@ -166,6 +208,7 @@ def of_others(rule: Rule) -> Iterator[Rule]:
         yield {**rule, "expr": rule["expr"].replace(own, other)}
 
 
+@functools.cache
 def _named(text: str) -> str:
     job = trainer_job("operator")["metadata"]["name"]
     cluster = f'namespace="{NAMESPACE}"'

@@ -15,7 +15,6 @@ import contextlib
 import ctypes
 import json
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -34,6 +33,7 @@ from google.cloud import storage
 
 from tandem.checkpoints.gcs_clients import new_client
 from tests.rig.gcs_shim import Shim
+from tests.rig.ports import free_port
 
 BUCKET = "tandem-test"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--until-stdin-closes", action="store_true", help="end with the parent")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    upstream = f"127.0.0.1:{_free_port()}"
+    upstream = f"127.0.0.1:{free_port()}"
     with Shim(options.port, upstream, host=options.host) as shim, _fake_server(upstream):
         GcsServer(f"http://{shim.address}", f"http://{upstream}").make_bucket(BUCKET)
         threading.Thread(target=shim.serve_forever, daemon=True).start()
@@ -155,12 +155,6 @@ def _fake_server(address: str) -> Iterator[None]:
 
 def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _wait_until_ready(url: str, process: subprocess.Popen[bytes]) -> None:

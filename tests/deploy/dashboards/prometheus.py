@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
 import subprocess
 import time
 import urllib.error
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.deploy.rendering import tool
+from tests.rig.ports import free_port
 
 Labels = dict[str, str]
 
@@ -111,12 +111,6 @@ def running_prometheus(folder: Path, *, interval_seconds: int) -> Iterator[Prome
     finally:
         process.terminate()
         process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _wait_until_ready(url: str, process: subprocess.Popen[bytes]) -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from services.ctl.demo.run import CONFIG
 from services.ctl.shapes import ShapesFiles
-from tests.deploy.dashboards.prometheus import Prometheus, free_port
+from tests.deploy.dashboards.prometheus import Prometheus
 from tests.rig.gcs import BUCKET, GcsServer
+from tests.rig.ports import free_port
 from tests.small_experiment import SMALL
 from tests.soak.processes import Process
 
