@@ -30,6 +30,7 @@ from tandem.errors import GenerationMismatchError, TandemError
 _logger = logging.getLogger(__name__)
 
 _FILES = re.compile(r"events\.out\.tfevents\.")
+_GRAPH_NODE = re.compile(r"^\{\{.*?\}\} ")
 _ROTATE_BYTES = 1 << 20
 _CLOSING_SECONDS = 10.0
 
@@ -64,6 +65,7 @@ class EventFolder:
         self._closing_seconds = closing_seconds
         self._numbers = itertools.count()
         self._writer: Any = None
+        self._is_losing = False
         self._writing = threading.Lock()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -85,8 +87,9 @@ class EventFolder:
         trace: TracebackType | None,
     ) -> None:
         """Writes and uploads what is left; a store that is out of reach loses the last points."""
-        if self._writer is not None:
-            self._writer.close()
+        with self._writing, self._forgiving():
+            if self._writer is not None:
+                self._writer.close()
         self._closing.set()
         if self._thread is not None:
             self._thread.join(max(0.0, self._closing_seconds()))
@@ -95,16 +98,39 @@ class EventFolder:
 
     @contextlib.contextmanager
     def at(self, step: int) -> Iterator[None]:
-        """Inside, `tf.summary` calls write points of a step."""
-        with self._open_writer().as_default(step=step):
+        """Inside, `tf.summary` calls write points of a step.
+
+        Points that can't be written (a full disk) are lost with a warning: training is worth more.
+        """
+        writer: Any = None
+        with self._forgiving():
+            writer = self._open_writer()
+        if writer is None:
+            yield
+            return
+        with self._forgiving(), writer.as_default(step=step):
             yield
 
     def flush(self) -> None:
         """Makes what was written visible, where no thread does."""
         if self._writer is not None:
-            self._writer.flush()
+            with self._forgiving():
+                self._writer.flush()
+                self._is_losing = False
             if self._is_remote and self._thread is None:
                 self._upload()
+
+    @contextlib.contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        """What TensorFlow can't write it never will: the next point begins a new file."""
+        try:
+            yield
+        except tf.errors.OpError as error:
+            self._writer = None
+            if not self._is_losing:  # once, not at each of the points that follow
+                reason = _GRAPH_NODE.sub("", error.message).splitlines()[0]
+                _logger.warning("points for TensorBoard are lost for now: %s", reason)
+            self._is_losing = True
 
     def steps(self, tag: str) -> set[int]:
         """The steps that a tag has points of, by earlier processes too."""
@@ -129,9 +155,10 @@ class EventFolder:
 
     def _keep_uploading(self, seconds: float) -> None:
         while not self._closing.wait(seconds):
-            with self._writing:
+            with self._writing, self._forgiving():
                 if self._writer is not None:
                     self._writer.flush()
+                    self._is_losing = False
             self._upload()
         self._upload()
 

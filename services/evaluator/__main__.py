@@ -8,8 +8,12 @@ import sys
 from services import quiet
 from services.evaluator.settings import EvaluatorSettings
 from services.exits import Exit
+from services.last_resort import end_if_hanging
 from services.processes import begin_logging, exit_code_of, settings_or_exit
 from services.signals import StopRequest
+
+# Much more than a batch takes, after which an evaluator looks whether it is to stop.
+_SECONDS_TO_STOP = 120.0
 
 
 def main() -> None:
@@ -25,6 +29,7 @@ def main() -> None:
     quiet.prepare(os.environ)  # noqa: TID251
     stop = StopRequest()
     stop.install()
+    end_if_hanging(stop, seconds=_SECONDS_TO_STOP)
 
     image = os.environ.get("TANDEM_IMAGE")  # noqa: TID251  # entry points hand it on
 

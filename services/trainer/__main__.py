@@ -11,11 +11,15 @@ from typing import NoReturn
 
 from services import quiet
 from services.exits import Exit
+from services.last_resort import end_if_hanging
 from services.processes import begin_logging, exit_code_of, settings_or_exit
 from services.signals import StopRequest
 from services.trainer.background import SWITCH_SECONDS, THREAD_NAME
 from services.trainer.settings import TrainerSettings
 from services.trainer.workers import refuse_several_workers
+
+# For the end of a save that is given up at its deadline, and for the last words about it.
+_SECONDS_PAST_THE_DEADLINE = 10.0
 
 
 def main() -> None:
@@ -33,6 +37,7 @@ def main() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     stop = StopRequest()
     stop.install()
+    end_if_hanging(stop, seconds=settings.termination_deadline + _SECONDS_PAST_THE_DEADLINE)
 
     tf_config = os.environ.get("TF_CONFIG")  # noqa: TID251  # entry points hand it on
 

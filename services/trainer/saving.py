@@ -159,7 +159,8 @@ class Saver:
         """After an error that is none of ours, what is queued may still be committed."""
         if isinstance(error, Exception) and not isinstance(error, TandemError):
             try:
-                self._background.wait_until_idle(self._deadline_seconds)
+                seconds = min(self._deadline_seconds, max(0.0, self.seconds_left()))
+                self._background.wait_until_idle(seconds)
             except Exception as failure:  # noqa: BLE001  # the first error is the one to show
                 logger.error("a checkpoint was lost on the way out: %s", failure)
         if not self._background.close(_CLOSING_SECONDS):

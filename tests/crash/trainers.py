@@ -1,6 +1,6 @@
 """A trainer's life without TensorFlow; its claim, its saves, its retiring and its end are real.
 
-The order is that of `services.trainer.app`, whose own parts are used wherever they need no model.
+The order is that of `services.trainer.attempt`, whose own parts are used where they need no model.
 """
 
 from services.trainer.committing import Committer

@@ -40,7 +40,7 @@ def stop_up(path):
 @pytest.mark.slow
 def test_a_trainer_whose_input_hangs_says_so_and_names_the_reading_function(small_run, records):
     trainer = small_run.trainer(
-        *("--heartbeat-interval", 0.5, "--checkpoint-every-n", 5),
+        *("--heartbeat-interval", 0.5, "--checkpoint-every-n", 5, "--termination-deadline", 3),
         "--override",
         f'train_input_reader {{ tf_record_input_reader {{ input_path: "{records["train"]}" }} }}',
         num_steps=100000,
@@ -60,8 +60,9 @@ def test_a_trainer_whose_input_hangs_says_so_and_names_the_reading_function(smal
     assert beat.facts["committed_step"] <= record.step
     assert beat.facts["store_requests"] > 0
     assert "no progress for" in trainer.log
-    trainer.send(signal.SIGKILL)
-    trainer.wait()
+    trainer.send(signal.SIGTERM)  # which Python, being in TensorFlow, does not come to see
+    assert trainer.wait() == 1, trainer.log
+    assert "still there 13 s after a signal to stop" in trainer.log
 
     records["train"].unlink()
     records["train"].with_suffix(".before").rename(records["train"])

@@ -1,5 +1,9 @@
 """TensorBoard's event files in a local run folder and in a bucket."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -10,6 +14,7 @@ from tandem.checkpoints.local import LocalStore
 from tandem.errors import ConfigError, StoreUnavailableError
 from tests.checkpoints.hooked_store import HookedStore, once
 from tests.checkpoints.memory_store import MemoryStore
+from tests.deploy.rendering import CHECKOUT
 
 TAG = "Loss/total_loss"
 
@@ -103,3 +108,46 @@ def test_what_could_not_be_uploaded_goes_with_the_next(tmp_path, error):
         write(folder, [2])
         folder.flush()
     assert points_in(memory, "train", tmp_path / "seen") == [1, 2]
+
+
+_FULL_DISK = """
+import logging
+import resource
+import sys
+from pathlib import Path
+
+import tensorflow as tf
+
+from services.events import EventFolder
+from tandem.checkpoints.local import LocalStore
+
+logging.basicConfig(format="%(message)s")
+run = Path(sys.argv[1])
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+limits = {10: 500, 30: soft}  # from step to step, bytes that a file may have
+with EventFolder(LocalStore(run), "train", scratch=run / "scratch") as folder:
+    for step in range(40):
+        if step in limits:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limits[step], hard))
+        with folder.at(step):
+            tf.summary.scalar("loss", float(step))
+        folder.flush()
+    print(sorted(folder.steps("loss")))
+"""
+
+
+def test_a_disk_that_is_full_for_a_while_loses_points_and_nothing_else(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", _FULL_DISK, str(tmp_path)],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    steps = json.loads(done.stdout)
+    assert steps[:10] == list(range(10))
+    assert steps[-10:] == list(range(30, 40))
+    assert len(steps) < 40
+    warnings = [line for line in done.stderr.splitlines() if "points for TensorBoard" in line]
+    assert len(warnings) >= 1
+    assert "File too large" in warnings[0]
