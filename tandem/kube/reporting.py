@@ -112,6 +112,13 @@ class Reporter:
             is_warning: whether someone should look.
         """
         with self._condition:
+            if len(self._events) == _MAX_WAITING and self._thread.ident is not None:
+                lost = self._events[0].reason
+                self._say_once(
+                    f"more than {_MAX_WAITING} Events wait for the API server: the oldest of them, "
+                    f"{lost} first, are left out",
+                    about="waiting",
+                )
             self._events.append(EventText(reason, message, is_warning))
             self._condition.notify_all()
 

@@ -125,6 +125,23 @@ def test_while_the_cluster_is_away_the_words_wait(cluster, caplog):
     assert [r.message for r in caplog.records] == ["the cluster can't be told for now: no route"]
 
 
+def test_more_events_than_may_wait_push_the_oldest_out_which_is_said_once(cluster, caplog):
+    caplog.set_level(logging.WARNING)
+    cluster.errors["uid"] = ClusterUnavailableError("no route")
+    with new_reporter(cluster, again_seconds=3600.0) as reporter:
+        reporter.event("SaveFailed", "step 0")
+        eventually(lambda: caplog.records)  # it is out of reach, and tried again at the end only
+        for number in range(1, 25):
+            reporter.event("SaveFailed", f"step {number}")
+        cluster.errors.clear()
+    texts = [text for _, text, _ in cluster.told]
+    assert texts[-1] == "step 24"
+    assert "step 0" not in texts
+    said = [r.message for r in caplog.records if "more than 20 Events wait" in r.message]
+    assert len(said) == 1
+    assert "SaveFailed" in said[0]
+
+
 def test_leaving_does_not_wait_for_a_cluster_that_hangs(cluster):
     def hang(subject):
         cluster.hangs.wait(60)
