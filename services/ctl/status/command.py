@@ -12,7 +12,7 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from services.ctl.status import reports
-from services.ctl.status.hurrying import Hurry
+from services.ctl.status.hurrying import Hurry, seconds_since_start
 from services.ctl.status.looking import look_at
 from services.ctl.store.printing import print_json
 from services.ctl.streams import PlainConsole, escaped_lines
@@ -24,9 +24,11 @@ from tandem.status.verdicts import Verdict, verdict_on
 
 EXIT_CODES = {Health.HEALTHY: 0, Health.DEGRADED: 1, Health.BROKEN: 2, Health.UNKNOWN: 3}
 
-# With half a second for imports, an answer comes within two.
+# An answer comes within two seconds of the start, also where start and imports take their time.
 _LOOK_SECONDS = 1.3
-_CLUSTER_SECONDS = 1.1
+_LEAST_LOOK_SECONDS = 1.0
+_ANSWERED_BY_SECONDS = 1.6
+_AFTER_CLUSTER_SECONDS = 0.2
 _LEAST_SECONDS = 0.5  # for the run folders, when the cluster took its time
 _MANY = 8  # runs that are looked at at once
 _THREADS_OF_ONE = 4
@@ -65,7 +67,7 @@ def status(arguments: argparse.Namespace) -> int:
 
 
 def _once(arguments: argparse.Namespace, console: Console) -> int:
-    seen = _look(arguments)
+    seen = _look(arguments, _seconds_of_first_look())
     _print(seen, arguments, console)
     return _exit_code(seen)
 
@@ -75,8 +77,10 @@ def _watch(arguments: argparse.Namespace, console: Console) -> int:
     code = EXIT_CODES[Health.UNKNOWN]
     with Live(console=console, auto_refresh=False, transient=False) as live:
         try:
+            seconds = _seconds_of_first_look()
             while True:
-                seen = _look(arguments)
+                seen = _look(arguments, seconds)
+                seconds = _LOOK_SECONDS
                 code = _exit_code(seen)
                 live.update(_shown(seen, is_one=_is_one(arguments)), refresh=True)
                 time.sleep(arguments.watch)
@@ -84,23 +88,28 @@ def _watch(arguments: argparse.Namespace, console: Console) -> int:
             return code
 
 
-def _look(arguments: argparse.Namespace) -> list[_Seen]:
+def _seconds_of_first_look() -> float:
+    left = _ANSWERED_BY_SECONDS - seconds_since_start()
+    return max(_LEAST_LOOK_SECONDS, min(_LOOK_SECONDS, left))
+
+
+def _look(arguments: argparse.Namespace, seconds: float) -> list[_Seen]:
     if not (arguments.namespace or arguments.all):
-        return [_look_at(_Target(arguments.run, arguments.run))]
-    with Hurry(seconds=_LOOK_SECONDS, threads=_MANY) as hurry:
-        return _look_with_cluster(arguments, hurry)
+        return [_look_at(_Target(arguments.run, arguments.run), seconds)]
+    with Hurry(seconds=seconds, threads=_MANY) as hurry:
+        return _look_with_cluster(arguments, hurry, seconds)
 
 
-def _look_with_cluster(arguments: argparse.Namespace, hurry: Hurry) -> list[_Seen]:
+def _look_with_cluster(arguments: argparse.Namespace, hurry: Hurry, seconds: float) -> list[_Seen]:
     # The official client takes half a second to import, which looks at a folder do without.
     from services.ctl.status.clusters import targets  # noqa: PLC0415
 
     found = targets(
         namespaces=[arguments.namespace] if arguments.namespace else None,
         run=arguments.run,
-        seconds=_CLUSTER_SECONDS,
+        seconds=seconds - _AFTER_CLUSTER_SECONDS,
     )
-    left = max(_LEAST_SECONDS, _LOOK_SECONDS - hurry.seconds_gone)
+    left = max(_LEAST_SECONDS, seconds - hurry.seconds_gone)
     if isinstance(found, ClusterError):
         if arguments.run is None or not _is_location(arguments.run):
             raise found
@@ -118,7 +127,7 @@ def _looking_at(target: _Target, hurry: Hurry, *, until: float) -> Callable[[], 
     return lambda: _look_at(target, until - hurry.seconds_gone)
 
 
-def _look_at(target: _Target, seconds: float = _LOOK_SECONDS) -> _Seen:
+def _look_at(target: _Target, seconds: float) -> _Seen:
     with Hurry(seconds=seconds, threads=_THREADS_OF_ONE if target.cluster else 16) as hurry:
         if target.location:
             facts = look_at(target.location, hurry)
