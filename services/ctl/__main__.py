@@ -24,6 +24,10 @@ from tandem.errors import TandemError
 _STEPS = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
 
 
+# `tandem status` says by 2 that a run is broken, which a misspelt flag does not tell.
+_UNKNOWN = 3
+
+
 def main() -> None:
     """Runs one subcommand; a mistake of the user's ends with its message and exit code 2."""
     streams.prepare()
@@ -32,7 +36,12 @@ def main() -> None:
 
 
 def _run() -> int:
-    arguments = _parser().parse_args()
+    try:
+        arguments = _parser().parse_args()
+    except SystemExit as leaving:
+        if leaving.code == Exit.BAD_INPUT and sys.argv[1:2] == ["status"]:
+            return _UNKNOWN
+        raise
     try:
         return int(arguments.run_command(arguments))
     except BrokenPipeError:

@@ -13,6 +13,7 @@ from tandem.checkpoints.gcs_locations import BucketLocation
 from tandem.checkpoints.measuring import Observer, unobserved
 from tandem.checkpoints.retrying import Backoff
 from tandem.checkpoints.surroundings import SYSTEM, Surroundings
+from tandem.errors import StoreRefusedError
 
 
 def open_gcs_store(
@@ -31,21 +32,33 @@ def open_gcs_store(
         surroundings: clock, sleep, randomness.
 
     Raises:
-        ConfigError: there are no credentials.
+        StoreRefusedError: there are no credentials.
     """
     pauses = Backoff(deadline_seconds=credentials_seconds).pauses(surroundings)
     while True:
         try:
-            client = new_client(project=None)  # buckets are named without their project
+            client = new_client_for(location)
             break
-        except GoogleAuthError as error:
+        except StoreRefusedError:
             pause = next(pauses, None)
             if pause is None:
-                raise credentials_error(str(location), error) from error
+                raise
         surroundings.sleep(pause)
     store = GcsStore(location.bucket, location.prefix, client=client, observer=observer)
     weakref.finalize(store, client.close)
     return store
+
+
+def new_client_for(location: BucketLocation) -> storage.Client:
+    """A client with this machine's credentials.
+
+    Raises:
+        StoreRefusedError: there are none, or they can't be read.
+    """
+    try:
+        return new_client(project=None)  # buckets are named without their project
+    except GoogleAuthError as error:
+        raise credentials_error(str(location), error) from error
 
 
 def new_client(**arguments: object) -> storage.Client:

@@ -56,7 +56,7 @@ class LedgerEntry(Record):
         images_read: how many were read.
         images_scored: how many went into the metrics.
         reasons: why skipped, or why each try failed.
-        durations_seconds: by part of the work.
+        durations_seconds: by part of the work, and of the whole under `total`.
         config_digest: configuration of the checkpoint's training, from its commit.
         samples_seen: from the checkpoint's commit.
         training_seconds: from the checkpoint's commit.
@@ -82,6 +82,11 @@ class LedgerEntry(Record):
     unverified: tuple[str, ...] = ()
     recorded_by: str
     recorded_at: str
+
+    @property
+    def total_seconds(self) -> float | None:
+        """That the evaluation took from the restoring to the record; None where none was made."""
+        return self.durations_seconds.get("total")
 
 
 def set_digest(facts: Mapping[str, object]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tandem.status import pods
 from tandem.status.facts import Access, Process, RunFacts
-from tandem.status.findings import Cause, Commands, Finding, Health
+from tandem.status.findings import RESUME_SECONDS, Cause, Commands, Finding, Health
 from tandem.status.words import age_text, one_line
 
 _HANG_IS_NEWS_SECONDS = 120.0
@@ -15,6 +15,7 @@ _DROP = 0.05
 _MANY_PENDING = 3
 _MANY_TRIES = 2
 _START_SECONDS = 300.0
+_STOPPED = "Stopped"  # the evaluator's word for how its watch ended
 
 
 def find(facts: RunFacts) -> Iterator[Finding]:
@@ -102,6 +103,8 @@ def _owed(facts: RunFacts, commands: Commands) -> Finding:
 
 
 def _silent(evaluator: Process, commands: Commands) -> Finding:
+    if evaluator.phase == "done" and evaluator.facts.get("ending") == _STOPPED:
+        return _not_resumed(evaluator, commands)
     trouble = evaluator.trouble
     words = f"; its last trouble: {one_line(trouble.text)}" if trouble else ""
     if evaluator.phase == "done":
@@ -112,6 +115,20 @@ def _silent(evaluator: Process, commands: Commands) -> Finding:
         Cause.OURS if evaluator.phase == "done" else Cause.UNKNOWN,
         f"the evaluator was last heard {age_text(evaluator.age_seconds)} ago, "
         f"{evaluator.phase}{words}",
+        commands.describe("evaluator"),
+        "TandemEvaluatorSilent",
+    )
+
+
+def _not_resumed(evaluator: Process, commands: Commands) -> Finding:
+    """By a node that is drained, or by somebody who takes the whole run down."""
+    is_late = evaluator.age_seconds > RESUME_SECONDS
+    return Finding(
+        "evaluator-silent",
+        Health.BROKEN if is_late else Health.DEGRADED,
+        Cause.CLUSTER,
+        f"the evaluator was asked to stop {age_text(evaluator.age_seconds)} ago and has not begun "
+        "again",
         commands.describe("evaluator"),
         "TandemEvaluatorSilent",
     )

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from tandem.status.facts import RunFacts
 
+RESUME_SECONDS = 600.0
+"""How long a process that was asked to stop may take to begin again, on another node perhaps."""
+
 
 class Health(Enum):
     """How a run is; the order is from the one that wants someone most to the one that wants none.
@@ -120,9 +123,9 @@ class Commands:
             return f"{self._kubectl} describe pod {pods[0].name}"
         if component == "trainer" and cluster.job is not None:
             return f"{self._kubectl} describe job {cluster.job.name}"
+        if component == "trainer":
+            return f"{self._kubectl} get events --sort-by=.lastTimestamp"
         return (
-            f"{self._kubectl} get events --sort-by=.lastTimestamp "
-            f"-l app.kubernetes.io/instance={cluster.release}"
-            if component == "trainer"
-            else f"{self._kubectl} describe deployment {cluster.release}-{component}"
+            f"{self._kubectl} describe deployment -l app.kubernetes.io/instance={cluster.release},"
+            f"app.kubernetes.io/component={component}"
         )

@@ -35,6 +35,19 @@ def find_trainer(facts: RunFacts) -> Iterator[Finding]:
     yield from _failed_trainer(cluster, commands)
 
 
+def find_unseen(facts: RunFacts) -> Iterator[Finding]:
+    """Whether the cluster was to be asked, and could not be."""
+    if facts.cluster_problem:
+        yield Finding(
+            "cluster-unseen",
+            Health.DEGRADED,
+            Cause.UNKNOWN,
+            f"only the run folder could be looked at: {one_line(facts.cluster_problem)}",
+            Commands(facts).watch,
+            "",
+        )
+
+
 def find_held_back(facts: RunFacts) -> Iterator[Finding]:
     """Whether the trainer's Job is suspended, however much alive its last pod still seems."""
     if facts.cluster is not None:

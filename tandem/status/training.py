@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from tandem.status import pods, storage
 from tandem.status.facts import SILENT_SECONDS, Access, AttemptFacts, Process, RunFacts
-from tandem.status.findings import Cause, Commands, Finding, Health
+from tandem.status.findings import RESUME_SECONDS, Cause, Commands, Finding, Health
 from tandem.status.words import age_text, one_line
 
 _FIRST_STEP_SECONDS = 1800.0
 _HANG_IS_NEWS_SECONDS = 120.0
-_RESUME_SECONDS = 600.0
 _STALE_INTERVALS = 3
 _HOUR = 3600.0
 _OFTEN = 3
@@ -130,7 +129,7 @@ def _hanging(
 
 def _preempted(attempt: AttemptFacts, commands: Commands) -> Finding:
     age = attempt.ended_age_seconds
-    is_late = age is None or age > _RESUME_SECONDS
+    is_late = age is None or age > RESUME_SECONDS
     return Finding(
         "not-resumed",
         Health.BROKEN if is_late else Health.DEGRADED,

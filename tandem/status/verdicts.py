@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tandem.status import evaluating, storage, training
+from tandem.status import evaluating, pods, storage, training
 from tandem.status.facts import RunFacts
 from tandem.status.findings import Cause, Commands, Finding, Health
 
@@ -40,6 +40,7 @@ _ORDER = (
     "clock-wrong",
     "images-differ",
     "store-slow",
+    "cluster-unseen",
     "checkpoint-stale",
     "metric-regressed",
     "training-slow",
@@ -71,7 +72,12 @@ class Verdict:
 def verdict_on(facts: RunFacts) -> Verdict:
     """Weighs everything that is known of a run."""
     found = dict.fromkeys(
-        [*storage.find(facts), *training.find(facts), *evaluating.find(facts)]
+        [
+            *storage.find(facts),
+            *training.find(facts),
+            *evaluating.find(facts),
+            *pods.find_unseen(facts),
+        ]
     )  # a cause may be met by two ways
     findings = tuple(sorted(found, key=lambda f: (f.health.rank, _ORDER.index(f.code))))
     if findings:

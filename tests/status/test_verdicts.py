@@ -14,6 +14,7 @@ from tandem.status.facts import (
     Room,
     RunFacts,
     Score,
+    Trouble,
 )
 from tandem.status.findings import Cause, Health
 from tandem.status.verdicts import _ORDER, verdict_on
@@ -220,6 +221,22 @@ CASES = {
     "training again, and the evaluator has left": (
         evaluator(phase="done", age_seconds=900.0),
         *("evaluator-silent", "broken", "ours"),
+    ),
+    "the evaluator was stopped too, a moment ago": (
+        evaluator(phase="done", age_seconds=70.0, facts={"ending": "Stopped"}),
+        *("evaluator-silent", "degraded", "cluster"),
+    ),
+    "the evaluator was stopped, and does not come back": (
+        evaluator(phase="done", age_seconds=700.0, facts={"ending": "Stopped"}),
+        *("evaluator-silent", "broken", "cluster"),
+    ),
+    "the cluster does not answer": (
+        run(cluster_problem="connection refused"),
+        *("cluster-unseen", "degraded", "unknown"),
+    ),
+    "silent since the store failed": (
+        silent_trainer(trouble=Trouble("StoreUnavailableError", "503", age_seconds=90.0)),
+        *("trainer-silent", "broken", "storage"),
     ),
     "stopped a moment ago": (
         ended("preempted", age_seconds=5.0),
@@ -541,8 +558,11 @@ def test_what_nobody_could_look_at_is_never_healthy():
     assert verdict_on(RunFacts("/runs/fox")).health is Health.UNKNOWN
 
 
-def test_the_documentation_names_every_code():
+def test_the_documentation_names_every_code_and_its_causes():
     text = (Path(__file__).parents[2] / "docs/status.md").read_text()
     table = text.partition("A finding's `code` is stable:")[2]
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| ([a-z, ]+) \|", table, re.MULTILINE))
 
-    assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == set(_ORDER)
+    assert set(rows) == set(_ORDER)
+    causes = {(code, cause) for _, code, _, cause in CASES.values()}
+    assert {pair for pair in causes if pair[1] not in rows[pair[0]].split(", ")} == set()

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from rich.console import Console, Group
 from rich.live import Live
 
 from services.ctl.status import reports
+from services.ctl.status.fitting import fitted
 from services.ctl.status.hurrying import Hurry, seconds_since_start
 from services.ctl.status.looking import look_at
 from services.ctl.store.printing import print_json
@@ -54,16 +57,25 @@ class _Seen:
 def status(arguments: argparse.Namespace) -> int:
     """Prints the state of a run, or of several; returns how the worst of them is."""
     if not (arguments.run or arguments.namespace or arguments.all):
-        return _unknown("which run? Give its folder, -n NAMESPACE, or --all")
+        text = "which run? Give its folder, -n NAMESPACE, or --all"
+        return _unknown(text, as_json=arguments.json)
     if arguments.all and (arguments.run or arguments.namespace):
-        return _unknown("--all looks at every namespace; expected neither RUN nor -n beside it")
+        text = "--all looks at every namespace; expected neither RUN nor -n beside it"
+        return _unknown(text, as_json=arguments.json)
+    if arguments.json and arguments.watch is not None:
+        return _unknown("--json prints one look; expected no --watch beside it", as_json=True)
     console = PlainConsole()
     try:
         if arguments.watch is not None:
             return _watch(arguments, console)
         return _once(arguments, console)
     except TandemError as error:
-        return _unknown(str(error))
+        return _unknown(str(error), as_json=arguments.json)
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # noqa: BLE001  # a fault of ours is no verdict on the run
+        traceback.print_exc()
+        return _unknown(f"{type(error).__name__}: {error}", as_json=arguments.json)
 
 
 def _once(arguments: argparse.Namespace, console: Console) -> int:
@@ -73,16 +85,22 @@ def _once(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _watch(arguments: argparse.Namespace, console: Console) -> int:
-    """Looks again and again, until Ctrl-C."""
+    """Looks again and again, until Ctrl-C; what isn't a terminal gets one look after the other."""
     code = EXIT_CODES[Health.UNKNOWN]
-    with Live(console=console, auto_refresh=False, transient=False) as live:
+    live = Live(console=console, auto_refresh=False, transient=False)
+    with live if console.is_terminal else nullcontext():
         try:
             seconds = _seconds_of_first_look()
             while True:
                 seen = _look(arguments, seconds)
                 seconds = _LOOK_SECONDS
                 code = _exit_code(seen)
-                live.update(_shown(seen, is_one=_is_one(arguments)), refresh=True)
+                shown = _shown(seen, console, is_one=_is_one(arguments))
+                if console.is_terminal:
+                    live.update(fitted(shown, console), refresh=True)
+                else:
+                    console.print(shown, "", soft_wrap=_is_one(arguments))
+                    sys.stdout.flush()
                 time.sleep(arguments.watch)
         except KeyboardInterrupt:
             return code
@@ -124,7 +142,18 @@ def _look_with_cluster(arguments: argparse.Namespace, hurry: Hurry, seconds: flo
 
 
 def _looking_at(target: _Target, hurry: Hurry, *, until: float) -> Callable[[], _Seen]:
-    return lambda: _look_at(target, until - hurry.seconds_gone)
+    """One of several: what can't be looked at doesn't keep people from the others."""
+
+    def look() -> _Seen:
+        try:
+            return _look_at(target, until - hurry.seconds_gone)
+        except Exception as error:  # noqa: BLE001  # whatever it is, that run is unknown
+            words = str(error) if isinstance(error, TandemError) else f"{error!r}"
+            access = AccessProblem(Access.UNAVAILABLE, words)
+            facts = RunFacts(target.location, access=access, cluster=target.cluster)
+            return _Seen(target.name, facts, verdict_on(facts))
+
+    return look
 
 
 def _look_at(target: _Target, seconds: float) -> _Seen:
@@ -164,14 +193,16 @@ def _print(seen: Sequence[_Seen], arguments: argparse.Namespace, console: Consol
         one = _is_one(arguments) and len(documents) == 1
         print_json(documents[0] if one else {"schema": reports.SCHEMA, "runs": documents})
     else:
-        console.print(_shown(seen, is_one=_is_one(arguments)), soft_wrap=_is_one(arguments))
+        shown = _shown(seen, console, is_one=_is_one(arguments))
+        console.print(shown, soft_wrap=_is_one(arguments))
 
 
-def _shown(seen: Sequence[_Seen], *, is_one: bool) -> Group:
+def _shown(seen: Sequence[_Seen], console: Console, *, is_one: bool) -> Group:
     if not seen:
         return Group("no experiment found")
     if is_one and len(seen) == 1:
-        return Group(*reports.screen(seen[0].facts, seen[0].verdict))
+        width = console.width if console.is_terminal else None  # elsewhere lines stay whole
+        return Group(*reports.screen(seen[0].facts, seen[0].verdict, width=width))
     return Group(reports.table([(s.name, s.facts, s.verdict) for s in seen]))
 
 
@@ -182,6 +213,8 @@ def _exit_code(seen: Sequence[_Seen]) -> int:
     return EXIT_CODES[worst]
 
 
-def _unknown(message: str) -> int:
+def _unknown(message: str, *, as_json: bool = False) -> int:
+    if as_json:
+        print_json({"schema": reports.SCHEMA, "health": Health.UNKNOWN.value, "error": message})
     sys.stderr.write(f"tandem: {escaped_lines(message)}\n")
     return EXIT_CODES[Health.UNKNOWN]

@@ -63,13 +63,13 @@ def open_hastily(location: str) -> ObjectStore:
         return open_store(location)
     # Google's client takes a third of a second to import, which local runs do without.
     from tandem.checkpoints.gcs import GcsStore  # noqa: PLC0415
-    from tandem.checkpoints.gcs_clients import new_client  # noqa: PLC0415
+    from tandem.checkpoints.gcs_clients import new_client_for  # noqa: PLC0415
 
     bucket = parse_bucket_location(location)
     return GcsStore(
         bucket.bucket,
         bucket.prefix,
-        client=new_client(project=None),
+        client=new_client_for(bucket),
         backoff=_IMPATIENT,
         answer_seconds=_ANSWER_SECONDS,
     )

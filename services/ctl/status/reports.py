@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -18,6 +19,8 @@ from tandem.status.words import age_text
 
 SCHEMA = 1
 RUNBOOK = "docs/runbook.md"
+
+_INDENT = 13  # of what stands beside the labels
 
 _STYLES = {
     Health.BROKEN: "bold white on red",
@@ -62,8 +65,15 @@ def as_json(facts: RunFacts, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def screen(facts: RunFacts, verdict: Verdict) -> list[Text]:
-    """The verdict, the twelve answers, and what to do now; a line each."""
+def screen(facts: RunFacts, verdict: Verdict, *, width: int | None = None) -> list[Text]:
+    """The verdict, the twelve answers, and what to do now; a line each.
+
+    Args:
+        facts: of the run.
+        verdict: on it.
+        width: that longer lines are broken at, to go on below their beginning; None keeps them.
+            The next command stays whole in any case.
+    """
     cause = f" ({verdict.cause.value})" if verdict.cause else ""
     name = facts.location
     if facts.cluster is not None:
@@ -73,11 +83,16 @@ def screen(facts: RunFacts, verdict: Verdict) -> list[Text]:
     head.append(f" {escaped(verdict.text)}")
     shown = [head, Text(escaped(name), style="dim")]
     shown += [
-        _line("also", f"{finding.health.value} ({finding.cause.value}): {finding.text}", "yellow")
+        _line(
+            "also",
+            f"{finding.health.value} ({finding.cause.value}): {finding.text}",
+            "yellow",
+            width=width,
+        )
         for finding in verdict.findings[1:]
     ]
     shown.append(Text())
-    shown += [_line(label, text) for label, text in lines_about(facts)]
+    shown += [_line(label, text, width=width) for label, text in lines_about(facts)]
     shown.append(Text())
     shown.append(_line("next", verdict.next_command, "bold"))
     shown.append(_line("runbook", runbook(verdict.alert)))
@@ -107,9 +122,11 @@ def table(rows: Sequence[tuple[str, RunFacts, Verdict]]) -> Table:
     return shown
 
 
-def _line(label: str, text: str, style: str = "") -> Text:
-    line = Text(f"{label + ':':<13}", style="dim")
-    line.append(escaped(text), style=style)
+def _line(label: str, text: str, style: str = "", *, width: int | None = None) -> Text:
+    line = Text(f"{label + ':':<{_INDENT}}", style="dim")
+    room = max(_INDENT, width - _INDENT) if width else len(text) + 1
+    pieces = textwrap.wrap(escaped(text), room, break_on_hyphens=False) or [""]
+    line.append(f"\n{' ' * _INDENT}".join(pieces), style=style)
     return line
 
 

@@ -213,7 +213,7 @@ class _Look:
         done = [entry for entry in entries if entry.outcome is not EntryOutcome.SKIPPED]
         failed = done[0] if done and done[0].outcome is EntryOutcome.FAILED else None
         pending = self._pending(line, eval_set)
-        times = [sum(e.durations_seconds.values()) for e in scored if e.durations_seconds]
+        times = [e.total_seconds for e in scored if e.total_seconds is not None]
         return EvalSetFacts(
             name=eval_set.name,
             num_pending=len(pending),

@@ -164,5 +164,5 @@ def _entry_text(entry: LedgerEntry) -> str:
         return f"{name}: {one_line('; '.join(entry.reasons))}"
     value = entry.metrics.get(MAIN_METRIC)
     metric = "no ground truth" if value is None else f"AP {value:.3f}"
-    seconds = sum(entry.durations_seconds.values())
-    return f"{name}: {metric}, {entry.images_scored} images in {seconds:.1f} s"
+    took = f" in {entry.total_seconds:.1f} s" if entry.total_seconds is not None else ""
+    return f"{name}: {metric}, {entry.images_scored} images{took}"
