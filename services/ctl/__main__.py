@@ -71,7 +71,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_demo(commands: Commands) -> None:
     demo = commands.add_parser(
-        "demo", help="a small experiment from nothing to metrics, shown live, in under five minutes"
+        "demo",
+        help="a small experiment from nothing to metrics, shown live, in under five minutes",
+        description="Makes pictures of shapes, trains a small detector on them and evaluates each "
+        "of its checkpoints, side by side, shown live. Ctrl-C stops both with everything saved; "
+        "started again, it goes on.",
     )
     demo.add_argument(
         "--folder",
@@ -127,7 +131,10 @@ def _add_config(command: argparse.ArgumentParser) -> None:
 
 def _add_check(commands: Commands) -> None:
     check = commands.add_parser(
-        "check", help="check a config, the files that it names and every record in them"
+        "check",
+        help="check a config, the files that it names and every record in them",
+        description="Checks all that can be known to be wrong before a training: the config, the "
+        "files that it names and every record in them.",
     )
     _add_config(check)
     check.add_argument(
@@ -152,7 +159,10 @@ def _check(arguments: argparse.Namespace) -> Exit:
 
 def _add_evaluate(commands: Commands) -> None:
     evaluate = commands.add_parser(
-        "evaluate", help="COCO numbers of one checkpoint on the config's eval sets"
+        "evaluate",
+        help="COCO numbers of one checkpoint on the config's eval sets",
+        description="Prints the COCO numbers of one checkpoint on the eval sets of the config; "
+        "nothing is recorded.",
     )
     _add_config(evaluate)
     evaluate.add_argument(

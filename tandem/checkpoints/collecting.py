@@ -244,8 +244,8 @@ def _to_go(plan: Plan) -> list[Retired]:
 def _why_not_head(line: Line, attempt: Attempt) -> str:
     end = line.ends.get(attempt.number)
     state = f"ended ({end.outcome})" if end else "has not ended"
-    older = f"attempt {line.head}'s" if line.head else "no"
+    older = f"the checkpoints of attempt {line.head} are" if line.head else "nothing is"
     return (
-        f"attempt {attempt.number} {state} and has no checkpoint of its own, so {older} line still "
-        "counts; the next attempt that commits a checkpoint cleans up"
+        f"attempt {attempt.number} {state} and has no checkpoint of its own yet: {older} what a "
+        "restart would begin from, and the next attempt that commits a checkpoint cleans up"
     )

@@ -164,8 +164,8 @@ def looking(*, seconds: float) -> Iterator[Onlooker]:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         except config.ConfigException as error:
             raise ClusterRefusedError(
-                f"no kubeconfig, and no service account of a pod, to look at the cluster with: "
-                f"{error}"
+                "no kubeconfig (KUBECONFIG, or ~/.kube/config), and this is no pod with a service "
+                "account; expected one of the two, or a run folder instead of -n and --all"
             ) from error
     configuration.retries = False
     with client.ApiClient(configuration) as api_client:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tandem.status import pods
 from tandem.status.facts import Access, Process, RunFacts
 from tandem.status.findings import RESUME_SECONDS, Cause, Commands, Finding, Health
-from tandem.status.words import age_text, one_line
+from tandem.status.words import age_text, counted, one_line
 
 _HANG_IS_NEWS_SECONDS = 120.0
 _LAG_BUDGET_SECONDS = 1800.0  # the evaluator's own default, where it says nothing
@@ -95,8 +95,8 @@ def _owed(facts: RunFacts, commands: Commands) -> Finding:
         "final-evaluation-owed",
         Health.BROKEN,
         Cause.OURS,
-        f"training has ended ({facts.outcome}), {facts.checkpoints.num_pending} checkpoint(s) up "
-        f"to step {newest} are not evaluated, and {why}",
+        f"training has ended ({facts.outcome}), not evaluated: "
+        f"{counted(facts.checkpoints.num_pending, 'checkpoint')} up to step {newest}, and {why}",
         commands.ledger,
         "TandemRunEndedWithoutFinalEval",
     )
@@ -192,7 +192,8 @@ def _lag(facts: RunFacts) -> Iterator[Finding]:
             "evaluation-behind",
             Health.DEGRADED,
             Cause.OURS,
-            f"{found.num_pending} checkpoint(s) wait, the oldest for {age_text(oldest)}; "
+            f"waiting: {counted(found.num_pending, 'checkpoint')}, the oldest for "
+            f"{age_text(oldest)}; "
             f"{age_text(budget)} are allowed",
             commands.ledger,
             "TandemEvalLagHigh",

@@ -12,6 +12,7 @@ _ERROR_SHARE = 0.05
 _MIN_ERRORS = 3
 _SLOW_SECONDS = 2.0
 _HOUR = 3600.0
+_WHOLE_ERROR = 600  # what is refused says how to mend it at its end
 _NO_ROOM = ("No space left", "Disk quota exceeded")
 _STORE_ERRORS = frozenset(
     {"StoreError", "StoreUnavailableError", "ObjectNotFoundError", "OSError", "PermissionError"}
@@ -59,7 +60,7 @@ def _inaccessible(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
             "entry-damaged",
             Health.BROKEN,
             Cause.STORAGE,
-            one_line(access.text),
+            one_line(access.text, most=_WHOLE_ERROR),
             commands.verify,
             "TandemCheckpointCorrupt",
         )
@@ -69,7 +70,7 @@ def _inaccessible(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
             code,
             health,
             Cause.STORAGE,
-            f"the run folder can't be read: {one_line(access.text)}",
+            f"the run folder can't be read: {one_line(access.text, most=_WHOLE_ERROR)}",
             commands.probe,
             "TandemGcsErrorFastBurn",
         )

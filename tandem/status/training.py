@@ -58,7 +58,7 @@ def _state(facts: RunFacts) -> Iterator[Finding]:
             "no trainer has begun in this run folder"
             if facts.access is None
             else one_line(facts.access.text),
-            commands.logs("trainer"),
+            commands.logs("trainer") if facts.cluster else commands.watch,
             "TandemTrainerNotStarted",
         )
     elif attempt.outcome == "preempted":

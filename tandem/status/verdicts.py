@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tandem.status import evaluating, pods, storage, training
 from tandem.status.facts import RunFacts
 from tandem.status.findings import Cause, Commands, Finding, Health
+from tandem.status.words import counted
 
 # Of equally bad findings the first one explains the others.
 _ORDER = (
@@ -91,7 +92,8 @@ def verdict_on(facts: RunFacts) -> Verdict:
 def _what_goes_well(facts: RunFacts) -> str:
     if facts.outcome == "finished":
         if facts.checkpoints.num_pending:
-            return f"training has finished, {facts.checkpoints.num_pending} evaluation(s) to go"
+            to_go = counted(facts.checkpoints.num_pending, "evaluation")
+            return f"training has finished, {to_go} to go"
         return "training has finished, and every checkpoint is evaluated"
     trainer = facts.trainer
     if trainer is None or not trainer.lives:

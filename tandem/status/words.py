@@ -16,6 +16,11 @@ def age_text(seconds: float | None) -> str:
     return f"{max(seconds, 0):.0f} s"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 step`, `1,200 steps`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def one_line(text: str, *, most: int = _MAX_CHARACTERS) -> str:
     """Somebody else's words, on one line and not too many."""
     line = " ".join(text.split())

@@ -20,7 +20,7 @@ from services.ctl.status.looking import look_at
 from services.ctl.store.printing import print_json
 from services.ctl.streams import PlainConsole, escaped_lines
 from tandem.checkpoints.gcs_locations import is_remote
-from tandem.errors import ClusterError, TandemError
+from tandem.errors import ClusterError, ConfigError, TandemError
 from tandem.status.facts import Access, AccessProblem, ClusterFacts, RunFacts
 from tandem.status.findings import Health
 from tandem.status.verdicts import Verdict, verdict_on
@@ -132,6 +132,11 @@ def _look_with_cluster(arguments: argparse.Namespace, hurry: Hurry, seconds: flo
         if arguments.run is None or not _is_location(arguments.run):
             raise found
         return [_look_at(_Target(arguments.run, arguments.run, problem=str(found)), left)]
+    if not found and arguments.run is not None and not _is_location(arguments.run):
+        raise ConfigError(
+            f"there is no experiment {arguments.run!r} in namespace {arguments.namespace}; "
+            f"tandem status -n {arguments.namespace} shows those that there are"
+        )
     wanted = [_Target(one.title, one.run, one.facts) for one in found]
     if not wanted and arguments.run is not None and _is_location(arguments.run):
         problem = f"no release in namespace {arguments.namespace} has this run folder"

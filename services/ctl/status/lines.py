@@ -6,8 +6,16 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tandem.status.facts import AttemptFacts, EvalSetFacts, PodFacts, Process, RunFacts, Score
-from tandem.status.words import age_text, one_line
+from tandem.status.facts import (
+    Access,
+    AttemptFacts,
+    EvalSetFacts,
+    PodFacts,
+    Process,
+    RunFacts,
+    Score,
+)
+from tandem.status.words import age_text, counted, one_line
 
 _HOUR = 3600.0
 _MAX_CHANGES = 3
@@ -87,7 +95,7 @@ def _checkpoint(facts: RunFacts) -> str:
         at_risk = max(0, trainer.step - found.newest_step)
         median = trainer.number("median_step_seconds")
         cost = f" ({age_text(at_risk * median)})" if median else ""
-        parts.append(f"a kill now would cost {at_risk:,} steps{cost}")
+        parts.append(f"a kill now would cost {counted(at_risk, 'step')}{cost}")
     if found.damaged:
         parts.append(f"{len(found.damaged)} damaged")
     return ", ".join(parts)
@@ -121,7 +129,8 @@ def _lag(facts: RunFacts) -> str:
     parts = ["nothing waits"]
     if found.num_pending:
         oldest = age_text(found.oldest_pending_age_seconds)
-        parts = [f"{found.num_pending} checkpoint(s) wait, the oldest for {oldest}{allowed}"]
+        wait = "waits" if found.num_pending == 1 else "wait, the oldest"
+        parts = [f"{counted(found.num_pending, 'checkpoint')} {wait} for {oldest}{allowed}"]
     takes = sum(s.seconds_per_evaluation or 0.0 for s in facts.eval_sets)
     if takes and found.interval_seconds and found.num_pending and facts.outcome is None:
         verdict = "keeps up" if takes <= found.interval_seconds else "won't catch up"
@@ -187,7 +196,7 @@ def _pods(facts: RunFacts) -> str:
 def _pod(pod: PodFacts) -> str:
     state = pod.waiting or pod.phase
     ready = ", ready" if pod.is_ready else ""
-    restarts = f", {pod.restarts} restart(s)" if pod.restarts else ""
+    restarts = f", {counted(pod.restarts, 'restart')}" if pod.restarts else ""
     last = f", last ended {pod.last_exit}" if pod.last_exit and pod.phase != "Succeeded" else ""
     code = f" ({pod.exit_code})" if last and pod.exit_code is not None else ""
     return f"{pod.component} {state}{ready}{restarts}{last}{code}"
@@ -196,12 +205,14 @@ def _pod(pod: PodFacts) -> str:
 def _disruptions(facts: RunFacts) -> str:
     if facts.access is not None:
         return _UNKNOWN
-    counted = {"stopped": 0, "killed": 0, "failed": 0}
+    endings = {"stopped": 0, "killed": 0, "failed": 0}
     for attempt in facts.attempts:
         kind = _how_it_ended(attempt, is_newest=attempt is facts.attempt)
         if kind is not None:
-            counted[kind] += 1
-    said = ", ".join(f"{kind} {number} times" for kind, number in counted.items() if number)
+            endings[kind] += 1
+    said = ", ".join(
+        f"{kind} {counted(number, 'time')}" for kind, number in endings.items() if number
+    )
     lately = sum(
         after.claimed_age_seconds is not None and after.claimed_age_seconds < _HOUR
         for before, after in itertools.pairwise(facts.attempts)
@@ -245,12 +256,13 @@ def _store(facts: RunFacts) -> str:
         )
     if facts.access is None:
         said.append(f"this look took {facts.look_seconds:.1f} s")
-    return "; ".join(said) or "out of reach from here"
+    is_absent = facts.access.kind is Access.NO_RUN if facts.access else False
+    return "; ".join(said) or ("nothing to ask yet" if is_absent else "out of reach from here")
 
 
 def _completion(facts: RunFacts) -> str:
     pending = facts.checkpoints.num_pending
-    owed = f"{pending} evaluation(s) owed" if pending else "every checkpoint is evaluated"
+    owed = f"{counted(pending, 'evaluation')} owed" if pending else "every checkpoint is evaluated"
     if facts.access is not None:
         return _UNKNOWN
     if facts.outcome == "finished":

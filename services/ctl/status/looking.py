@@ -81,7 +81,8 @@ def _inaccessible(location: str, kind: Access, text: str) -> RunFacts:
 
 def _what_is_there(location: str, snapshot: Snapshot) -> str:
     if not is_remote(location) and not Path(location).expanduser().exists():
-        return f"{location} does not exist (yet)"
+        hint = "" if "/" in location else "; the name of a release needs -n NAMESPACE beside it"
+        return f"{location} does not exist (yet){hint}"
     if not snapshot.times:
         return f"{location} is empty: neither a trainer nor an evaluator has begun"
     return f"{location} is no run folder: it has no run.json"

@@ -131,7 +131,8 @@ def _add_gc(commands: Commands) -> None:
         summary="retire and sweep what a trainer that has gone would have",
         description="Cleans up after the last trainer: retires the checkpoints that its retention "
         "policy doesn't keep, and sweeps void commits, data without a commit, stale leases. A "
-        "running trainer does that by itself, so one that shows life is left alone (exit 2). "
+        "running trainer does that by itself, so one that shows life is left alone (exit 2; with "
+        "nothing to clean up behind it, exit 0). "
         "A trainer that left no end, and leases, are watched for a minute (--lease-seconds) before "
         "they are taken for dead. Stopping it at any time is safe, and so is running it again.",
         json_help='"dry_run", "attempt", "retired" (each "checkpoint", "reason"), "swept" (each '

@@ -51,7 +51,7 @@
 {{- else if not $store.url -}}
 {{- include "tandem.refuse" "runStore.url is empty; expected the run's folder, as gs://BUCKET/FOLDER, or runStore.pvc.enabled: true for a volume" -}}
 {{- else if not (regexMatch "^gs://[a-z0-9][-a-z0-9._]+/\\S+$" $store.url) -}}
-{{- include "tandem.refuse" (printf "runStore.url is %s; expected gs://BUCKET/FOLDER with a folder of the run's own; a folder of a volume is runStore.pvc" $store.url) -}}
+{{- include "tandem.refuse" (printf "runStore.url is %s; expected gs://BUCKET/FOLDER with a bucket's name (lower case) and a folder of the run's own; a folder of a volume is runStore.pvc" $store.url) -}}
 {{- end -}}
 {{- end }}
 

@@ -1,19 +1,24 @@
 """`tandem status` and `tandem explain`, through the real entry point."""
 
+import io
 import os
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 
+from services.ctl.status.fitting import fitted
 from services.ctl.status.lines import lines_about
+from services.ctl.status.reports import screen
 from tandem.checkpoints.attempts import Outcome, end_attempt
 from tandem.checkpoints.heartbeats import Heartbeat
 from tandem.checkpoints.ledger import record_entry
 from tandem.checkpoints.lines import read_line
 from tandem.checkpoints.names import CheckpointId
+from tandem.status.verdicts import verdict_on
 from tests.checkpoints.actors import entry
 from tests.services.ctl.store.example_run import SETS
 from tests.status.experiments import HEALTHY, in_cluster
@@ -77,6 +82,73 @@ def test_what_cannot_be_looked_at_is_unknown(tandem, tmp_path):
     assert tandem("status", "gs://").code == 3
 
 
+def test_a_command_that_is_wrong_never_says_broken(tandem, tmp_path):
+    assert tandem("status", "one", "another").code == 3
+    assert tandem("status", tmp_path, "--watch", "0").code == 3
+    assert tandem("store").code == 2
+    said = tandem("status", tmp_path, "--watch", "--json")
+    assert (said.code, said.json["health"]) == (3, "unknown")
+    assert "expected no --watch" in said.json["error"]
+    assert tandem("status", "--json").json["error"].startswith("which run?")
+
+
+def test_a_bucket_without_credentials_is_refused_in_words(tandem, monkeypatch, tmp_path):
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "gone.json"))
+    said = tandem("status", "gs://bucket-of-nobody/run", "--json")
+
+    assert said.code == 3
+    assert said.json["findings"][0]["code"] == "store-refused"
+    assert "gcloud auth application-default login" in said.json["text"]
+
+
+def test_a_fault_of_ours_is_unknown_and_leaves_its_trace(tandem, finished, monkeypatch):
+    monkeypatch.setattr("services.ctl.status.command.look_at", lambda *_: 1 / 0)
+    said = tandem("status", finished, "--json")
+
+    assert said.code == 3
+    assert said.json == {
+        "schema": 1, "health": "unknown", "error": "ZeroDivisionError: division by zero",
+    }  # fmt: skip
+    assert "Traceback" in said.err
+
+
+def test_an_evaluations_time_is_that_of_the_whole(tandem, finished, store):
+    made = entry(CheckpointId(9000, 2), metric=0.4, eval_set=SETS[0])
+    durations = {"model": 9.0, "metrics": 2.0, "total": 12.0}
+    record_entry(store, made.model_copy(update={"durations_seconds": durations}))
+
+    facts = tandem("status", finished, "--json").json["facts"]
+    (seconds,) = [
+        s["seconds_per_evaluation"] for s in facts["eval_sets"] if s["name"] == SETS[0].name
+    ]
+    assert seconds == 12.0
+
+
+def test_what_is_taller_than_the_terminal_keeps_its_beginning_and_its_end():
+    console = Console(width=40, height=10, force_terminal=True, file=io.StringIO())
+    lines = [f"line {number}" for number in range(30)]
+    with console.capture() as captured:
+        console.print(fitted(Text("\n".join(lines)), console))
+    shown = captured.get().splitlines()
+    assert shown == [
+        *lines[:5], "... 22 lines more; a taller window shows", *lines[-3:],
+    ]  # fmt: skip
+    with console.capture() as captured:
+        console.print(fitted(Text("\n".join(lines[:9])), console))
+    assert captured.get().splitlines() == lines[:9]
+
+
+def test_a_line_that_is_too_long_goes_on_below_its_beginning():
+    lines = [line.plain for line in screen(HEALTHY, verdict_on(HEALTHY), width=50)]
+    (train,) = [line for line in lines if line.startswith("train:")]
+    others = train.splitlines()[1:]
+    assert len(others) >= 2
+    assert all(line.startswith(" " * 13) and line[13] != " " for line in others)
+    assert max(map(len, train.splitlines())) <= 50
+    assert lines[-2] == "next:        tandem status gs://bucket/fox --watch"
+
+
 def test_it_is_quick_to_import_and_needs_neither_tensorflow_nor_google_nor_kubernetes(finished):
     program = (
         "import sys; sys.argv = ['tandem', 'status', sys.argv[1]]\n"
@@ -95,11 +167,13 @@ def test_it_is_quick_to_import_and_needs_neither_tensorflow_nor_google_nor_kuber
 def test_watching_ends_with_the_last_verdict(finished):
     command = [sys.executable, "-m", "services.ctl", "status", finished, "--watch", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        time.sleep(8)  # it shows nothing before its end where nobody looks
+        looks = []
+        while len(looks) < 2:  # one after the other, where no terminal shows the newest
+            line = process.stdout.readline()
+            looks += ["HEALTHY"] if "HEALTHY" in line else []
         process.send_signal(2)
-        out, _ = process.communicate(timeout=30)
+        process.communicate(timeout=30)
     assert process.returncode == 0
-    assert "HEALTHY" in out
 
 
 def test_several_findings_are_all_said(tandem, folder):
@@ -165,7 +239,7 @@ def test_each_answer_fits_the_facts():
     )
     assert said["eval"] == "main: running image 40 of 100, step 11,000 for 0 s, heard 4 s ago"
     assert said["lag"] == (
-        "1 checkpoint(s) wait, the oldest for 100 s (30 min allowed), an evaluation takes 60 s, "
+        "1 checkpoint waits for 100 s (30 min allowed), an evaluation takes 60 s, "
         "a checkpoint comes every 6 min: keeps up"
     )
     assert said["last"] == "val AP 0.410 at step 11,000"
