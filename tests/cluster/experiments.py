@@ -14,6 +14,7 @@ from tandem.checkpoints.attempts import Attempt
 from tandem.checkpoints.gcs import GcsStore
 from tandem.checkpoints.ledger import read_ledger
 from tandem.checkpoints.lines import Line, read_line
+from tandem.checkpoints.policies import MAIN_METRIC
 from tests.deploy.rendering import CHART, tool
 from tests.rig.cluster import IMAGE, Manifest, Namespace
 from tests.rig.gcs import BUCKET, GcsServer, unique
@@ -174,6 +175,13 @@ class Experiment:
         for entry in read_ledger(self.store):
             found.setdefault(tuple(entry.checkpoint), []).append(entry.outcome.value)
         return found
+
+    def average_precision(self, checkpoint: tuple[int, int]) -> float:
+        """As recorded."""
+        (found,) = (e for e in read_ledger(self.store) if tuple(e.checkpoint) == checkpoint)
+        value = found.metrics[MAIN_METRIC]
+        assert value is not None
+        return value
 
     def until(self, condition: Callable[[], Any], *, seconds: float = 240, what: str = "") -> Any:
         """What the condition gives, once it is true of it."""

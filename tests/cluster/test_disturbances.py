@@ -1,5 +1,7 @@
 """An experiment whose pods are deleted, killed and drained from under it."""
 
+from math import isfinite
+
 import pytest
 
 from tests.cluster.experiments import RELEASE
@@ -104,6 +106,9 @@ def test_training_resumes_whatever_happens_to_its_pods_and_every_checkpoint_has_
     entries = experiment.entries()
     assert {len(found) for found in entries.values()} == {1}
     assert {tuple(c) for c in line.checkpoints} <= set(entries)
+    assert {entries[tuple(c)][0] for c in line.checkpoints} == {"scored"}
+    assert "failed" not in {outcome for found in entries.values() for outcome in found}
+    assert isfinite(experiment.average_precision(tuple(line.newest)))
     steps = {step for step, _ in entries}
     assert set(range(EVERY_N, NUM_STEPS + 1, EVERY_N)) <= steps
     assert experiment.reasons("Job")["Resumed"] >= 1

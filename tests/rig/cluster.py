@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import pytest
 
@@ -34,7 +35,14 @@ def require_node() -> None:
     """Skips the test, with the reason, unless the node runs and we are in its network."""
     reason = _why_not()
     if reason:
-        pytest.skip(reason)
+        give_up(reason)
+
+
+def give_up(reason: str) -> NoReturn:
+    """Skips the test; where a node was just started for it, that is a failure."""
+    if os.environ.get("TANDEM_NODE") == "started":  # noqa: TID251
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def _why_not() -> str | None:
