@@ -22,6 +22,7 @@ from services.watchdog import stack_of
 logger = logging.getLogger(__name__)
 
 _SECONDS_AFTER_A_SECOND_CTRL_C = 5.0
+_SECONDS_FOR_LAST_WORDS = 2.0
 
 
 def end_if_hanging(
@@ -47,13 +48,19 @@ def end_if_hanging(
     signal.set_wakeup_fd(noting, warn_on_full_buffer=False)
     main = threading.get_ident()
 
-    def give_up(after: float, code: Exit) -> None:
+    def speak(after: float) -> None:
         stack = stack_of(main)
         logger.error(
             "still there %g s after a signal to stop, and ends without saving: %s", after, stack
         )
         logging.shutdown()
         sys.stderr.flush()
+
+    def give_up(after: float, code: Exit) -> None:
+        # Whoever hangs may do so while it logs, with the lock that these words need.
+        words = threading.Thread(target=speak, args=(after,), name="last words", daemon=True)
+        words.start()
+        words.join(_SECONDS_FOR_LAST_WORDS)
         leave(code)
 
     def give_up_later(after: float, code: Exit) -> None:

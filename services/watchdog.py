@@ -187,8 +187,6 @@ class Watchdog:
         is_hanging = word == "hanging"
         self._told_at = self._monotonic() if is_hanging else None
         stack = stack_of(self._watched) if is_hanging else None
-        if is_hanging:
-            logger.warning("no progress for %.0f s, %s: %s", silent_seconds, place.name, stack)
         self._record.beat(
             word,
             report.step,
@@ -198,6 +196,8 @@ class Watchdog:
             stack=stack,
             host=self._host,
         )
+        if is_hanging:  # after the record, as the loop may hang with the log's lock
+            logger.warning("no progress for %.0f s, %s: %s", silent_seconds, place.name, stack)
 
     def _withdraw_what_a_forerunner_left(self) -> None:
         """A process that was killed while it hung could not say that this is over."""

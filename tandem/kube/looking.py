@@ -23,6 +23,7 @@ _COMPONENT = "app.kubernetes.io/component"
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _RUN_FLAG = "--run="
 _MAX_EVENTS = 500
+_MAX_ERROR_CHARACTERS = 300
 _OK = 200
 
 _Json: TypeAlias = dict[str, Any]
@@ -154,7 +155,7 @@ def looking(*, seconds: float) -> Iterator[Onlooker]:
     """Looks by this person's kubeconfig, or by this pod's service account.
 
     Raises:
-        ClusterRefusedError: there is neither.
+        ClusterRefusedError: there is neither, or the kubeconfig is none.
     """
     configuration = client.Configuration()
     try:
@@ -167,6 +168,12 @@ def looking(*, seconds: float) -> Iterator[Onlooker]:
                 "no kubeconfig (KUBECONFIG, or ~/.kube/config), and this is no pod with a service "
                 "account; expected one of the two, or a run folder instead of -n and --all"
             ) from error
+    except Exception as error:  # whatever the client's parsers raise
+        text = " ".join(f"{error}".split())[:_MAX_ERROR_CHARACTERS]
+        raise ClusterRefusedError(
+            f"the kubeconfig can't be read ({text}); expected what kubectl writes, at KUBECONFIG "
+            "or ~/.kube/config"
+        ) from error
     configuration.retries = False
     with client.ApiClient(configuration) as api_client:
         yield Onlooker(api_client, seconds=seconds)

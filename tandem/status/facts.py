@@ -99,8 +99,12 @@ class Process:
     def number(self, name: str) -> float | None:
         """A fact that is a number, if it says so."""
         value = self.facts.get(name)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return float(value) if is_number and value is not None else None
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return None
+        try:
+            return float(value)
+        except OverflowError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class AttemptFacts:
         cause: the kind of error that ended it.
         ended_age_seconds: since its end.
         config_diff: what it changed.
+        final_step: that it ended at.
     """
 
     number: int
@@ -132,6 +137,7 @@ class AttemptFacts:
     cause: str = ""
     ended_age_seconds: float | None = None
     config_diff: tuple[str, ...] = ()
+    final_step: int | None = None
 
 
 @dataclass(frozen=True)
@@ -181,6 +187,7 @@ class CheckpointFacts:
         oldest_pending_age_seconds: since the oldest of them was committed.
         damaged: a line for each in quarantine.
         unreadable: records that can't be read.
+        incomplete: files that the newest one lacks.
     """
 
     newest_step: int | None = None
@@ -190,6 +197,7 @@ class CheckpointFacts:
     oldest_pending_age_seconds: float | None = None
     damaged: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -315,6 +323,7 @@ class RunFacts:
         room: on the disk; None where the run folder is in a bucket.
         cluster: None when it wasn't asked.
         cluster_problem: why it couldn't be asked.
+        clock_behind_seconds: how far the store's newest object lies ahead of this machine's clock.
         look_seconds: that the store took to answer all of this.
     """
 
@@ -329,6 +338,7 @@ class RunFacts:
     room: Room | None = None
     cluster: ClusterFacts | None = None
     cluster_problem: str = ""
+    clock_behind_seconds: float = 0.0
     look_seconds: float = 0.0
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tandem.status.facts import Access, Process, RunFacts
 from tandem.status.findings import Cause, Commands, Finding, Health
-from tandem.status.words import age_text, one_line
+from tandem.status.words import age_text, counted, one_line
 
 _ERROR_SHARE = 0.05
 _MIN_ERRORS = 3
@@ -103,8 +103,29 @@ def _damage(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
             commands.verify,
             "TandemCheckpointCorrupt",
         )
+    elif found.incomplete:
+        yield Finding(
+            "checkpoint-damaged",
+            Health.BROKEN if facts.is_over else Health.DEGRADED,
+            Cause.STORAGE,
+            f"the newest checkpoint, of step {found.newest_step}, lacks "
+            f"{one_line(', '.join(found.incomplete))}",
+            commands.verify,
+            "TandemCheckpointCorrupt",
+        )
     else:
         yield from _damage_of_late(facts, commands)
+    final = facts.attempt.final_step if facts.attempt and facts.outcome == "finished" else None
+    if final is not None and (found.newest_step or 0) < final:
+        yield Finding(
+            "checkpoint-damaged",
+            Health.BROKEN,
+            Cause.STORAGE,
+            f"training finished at step {final}, but the newest checkpoint is "
+            f"{'gone' if found.newest_step is None else f'of step {found.newest_step}'}",
+            commands.listing,
+            "TandemCheckpointCorrupt",
+        )
     evaluator = facts.evaluator
     unreadable = int(evaluator.number("unreadable_entries") or 0) if evaluator else 0
     if found.unreadable or unreadable:
@@ -114,7 +135,7 @@ def _damage(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
             "entry-damaged",
             Health.DEGRADED,
             Cause.STORAGE,
-            f"{number} record(s) of evaluations can't be read: {first}",
+            f"{counted(number, 'record')} of the run can't be read: {first}",
             commands.verify,
             "TandemCheckpointCorrupt",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from tandem.status import pods, storage
@@ -10,6 +11,7 @@ from tandem.status.findings import RESUME_SECONDS, Cause, Commands, Finding, Hea
 from tandem.status.words import age_text, one_line
 
 _FIRST_STEP_SECONDS = 1800.0
+_FIRST_DATA_SECONDS = 300.0
 _HANG_IS_NEWS_SECONDS = 120.0
 _STALE_INTERVALS = 3
 _HOUR = 3600.0
@@ -112,9 +114,10 @@ def _hanging(
     if hang is None:
         return
     first = (attempt.resumed_step if attempt else None) or 0
-    if (trainer.step or 0) <= first and hang.silent_seconds < _FIRST_STEP_SECONDS:
-        return  # the first step is compiled and the data pipeline fills
     is_data = hang.place == _WAITING_FOR_DATA
+    patience = _FIRST_DATA_SECONDS if is_data else _FIRST_STEP_SECONDS
+    if (trainer.step or 0) <= first and hang.silent_seconds < patience:
+        return  # the first step is compiled and the data pipeline fills
     yield Finding(
         "trainer-hanging",
         Health.BROKEN,
@@ -205,6 +208,7 @@ def _history(facts: RunFacts) -> Iterator[Finding]:
             commands.describe("trainer"),
             "TandemPreemptionStorm",
         )
+    yield from _crash_loop(facts, commands)
     for before, after in zip(facts.attempts[:-1], facts.attempts[1:], strict=True):
         is_new = after.claimed_age_seconds is not None and after.claimed_age_seconds < _HOUR
         if is_new and before.outcome is None and before.owner != after.owner:
@@ -220,7 +224,41 @@ def _history(facts: RunFacts) -> Iterator[Finding]:
             return
 
 
+def _crash_loop(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
+    """Attempts that nobody asked to stop, one after another, however much the newest one lives."""
+    crashed = [
+        before
+        for before, after in itertools.pairwise(facts.attempts)
+        if before.outcome in (None, "failed")
+        and after.claimed_age_seconds is not None
+        and after.claimed_age_seconds < _HOUR
+    ]
+    if len(crashed) < _OFTEN or facts.is_over:
+        return
+    newest = facts.attempts[-1].resumed_step
+    is_stuck = all(attempt.resumed_step == newest for attempt in crashed[-_OFTEN:])
+    no_further = f", and gets no further than step {newest or 0}" if is_stuck else ""
+    yield Finding(
+        "trainer-crash-loop",
+        Health.BROKEN if is_stuck else Health.DEGRADED,
+        Cause.UNKNOWN,
+        f"the trainer ended {len(crashed)} times within an hour without being asked to{no_further}",
+        commands.logs("trainer", previous=True),
+        "TandemTrainerFailed",
+    )
+
+
 def _clocks(facts: RunFacts) -> Iterator[Finding]:
+    if facts.clock_behind_seconds > _CLOCK_SECONDS:
+        yield Finding(
+            "clock-wrong",
+            Health.DEGRADED,
+            Cause.CLUSTER,
+            f"the store's newest object lies {age_text(facts.clock_behind_seconds)} ahead of this "
+            "machine's clock: one of the two is wrong, and so is what is said of ages here",
+            Commands(facts).listing,
+            "TandemClockSkew",
+        )
     for process in filter(None, (facts.trainer, *facts.evaluators)):
         ahead = process.clock_ahead_seconds
         if ahead is not None and abs(ahead) > _CLOCK_SECONDS:

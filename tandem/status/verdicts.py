@@ -33,6 +33,7 @@ _ORDER = (
     "entry-damaged",
     "final-evaluation-owed",
     "trainer-silent",
+    "trainer-crash-loop",
     "not-resumed",
     "evaluator-silent",
     "evaluation-failing",

@@ -30,13 +30,28 @@ waits_for_a_mutex()
 """
 
 
+_HANGS_IN_ITS_LOG = """
+import logging, sys, threading
+from services.last_resort import end_if_hanging
+from services.signals import StopRequest
+
+logging.basicConfig()
+stop = StopRequest()
+stop.install()
+end_if_hanging(stop, seconds={seconds})
+logging.getLogger().handlers[0].acquire()
+print("hangs", flush=True)
+threading.Event().wait()
+"""
+
+
 @pytest.fixture
 def hanging():
     started = []
 
-    def start(*, seconds):
+    def start(*, seconds, program=_HANGS):
         process = subprocess.Popen(
-            [sys.executable, "-c", _HANGS.format(seconds=seconds)],
+            [sys.executable, "-c", program.format(seconds=seconds)],
             cwd=CHECKOUT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -58,6 +73,13 @@ def test_a_process_that_hangs_ends_after_its_time_and_says_where(hanging):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == Exit.UNEXPECTED
     assert "waits_for_a_mutex" in errors
+
+
+def test_a_process_that_holds_the_lock_of_its_log_ends_without_a_word(hanging):
+    process = hanging(seconds=0.2, program=_HANGS_IN_ITS_LOG)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == Exit.UNEXPECTED
 
 
 def test_a_second_ctrl_c_ends_a_process_that_hangs(hanging):

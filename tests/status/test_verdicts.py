@@ -63,6 +63,18 @@ def _attempts(*outcomes, owners=None, age=1200.0):
     )
 
 
+def _crashed(*resumed):
+    """Attempts that were killed, but for the last."""
+    attempts = _attempts(*[None] * len(resumed))
+    return run(
+        attempts=tuple(
+            replace(attempt, resumed_step=step)
+            for attempt, step in zip(attempts, resumed, strict=True)
+        ),
+        trainer=replace(TRAINER, attempt=len(resumed)),
+    )
+
+
 CASES = {
     # Where the run folder can't be read.
     "refused": (_inaccessible(Access.REFUSED), "store-refused", "unknown", "storage"),
@@ -237,6 +249,40 @@ CASES = {
     "silent since the store failed": (
         silent_trainer(trouble=Trouble("StoreUnavailableError", "503", age_seconds=90.0)),
         *("trainer-silent", "broken", "storage"),
+    ),
+    "killed again and again, and it gets on": (
+        _crashed(None, 2000, 4000, 6000),
+        *("trainer-crash-loop", "degraded", "unknown"),
+    ),
+    "killed again and again at the same step": (
+        _crashed(2000, 2000, 2000, 2000),
+        *("trainer-crash-loop", "broken", "unknown"),
+    ),
+    "finished, and its last checkpoint is gone": (
+        replace(
+            ended("finished", final_step=60_000),
+            checkpoints=replace(CHECKPOINTS, newest_step=50_000, num_pending=0),
+        ),
+        *("checkpoint-damaged", "broken", "storage"),
+    ),
+    "a file of the newest checkpoint is gone": (
+        checkpoints(incomplete=("checkpoints/ckpt-12000-1.index",)),
+        *("checkpoint-damaged", "degraded", "storage"),
+    ),
+    "the clock here is behind the store's": (
+        run(clock_behind_seconds=70.0),
+        *("clock-wrong", "degraded", "cluster"),
+    ),
+    "waits for its first data": (
+        run(
+            trainer=replace(
+                TRAINER,
+                step=0,
+                age_seconds=400.0,
+                hang=hang("waiting for data", silent_seconds=400.0),
+            )
+        ),
+        *("trainer-hanging", "broken", "data"),
     ),
     "stopped a moment ago": (
         ended("preempted", age_seconds=5.0),
@@ -462,6 +508,21 @@ CASES = {
         *("evaluator-crash-loop", "broken", "unknown"),
     ),
 }
+
+
+def test_the_worst_of_several_findings_is_the_verdict():
+    facts = replace(
+        silent_trainer(),  # broken
+        clock_behind_seconds=70.0,  # degraded
+        cluster_problem="connection refused",  # degraded
+    )
+    verdict = verdict_on(facts)
+
+    assert verdict.health is Health.BROKEN
+    ranks = [finding.health.rank for finding in verdict.findings]
+    assert len(ranks) >= 3
+    assert ranks == sorted(ranks)
+    assert verdict.text == verdict.findings[0].text
 
 
 @pytest.mark.parametrize(("facts", "code", "health", "cause"), CASES.values(), ids=CASES)

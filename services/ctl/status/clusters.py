@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -156,7 +157,10 @@ def targets(
         seconds: until the answers must be there.
     """
     try:
-        with looking(seconds=seconds) as onlooker, Hurry(seconds=seconds) as hurry:
+        with ExitStack() as ends, Hurry(seconds=seconds) as hurry:
+            # A kubeconfig may name a program that fetches credentials, which may hang.
+            opened = hurry.ask(lambda: ends.enter_context(looking(seconds=seconds)))
+            onlooker = _in_time(opened, hurry)
             if namespaces is None:
                 namespaces = _in_time(hurry.ask(onlooker.namespaces), hurry)
             looks = [NamespaceLook(onlooker, namespace, hurry) for namespace in namespaces]
@@ -170,4 +174,6 @@ def _in_time(answer: Answer[_Found], hurry: Hurry) -> _Found:
     try:
         return hurry.result(answer)
     except TooLateError:
-        raise ClusterUnavailableError("the API server took too long to answer") from None
+        raise ClusterUnavailableError(
+            "the API server, or a program that fetches credentials for it, took too long to answer"
+        ) from None

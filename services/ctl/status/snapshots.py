@@ -8,6 +8,7 @@ from typing import cast
 
 from services.ctl.status.hurrying import Answer, Hurry
 from tandem.checkpoints.objects import ObjectStore, StoredObject
+from tandem.errors import ObjectNotFoundError
 
 
 class Snapshot:
@@ -46,6 +47,16 @@ class Snapshot:
         if name not in self._answers:
             self._answers[name] = self._hurry.ask(lambda: self._store.get(name))
         return self._hurry.result(self._answers[name])
+
+    def has(self, name: str) -> bool:
+        """Whether an object is there, or has come since the listing."""
+        if name in self.times:
+            return True
+        try:
+            self._hurry.result(self._hurry.ask(lambda: self._store.stat(name)))
+        except ObjectNotFoundError:
+            return False
+        return True
 
     def local_path(self, name: str) -> Path | None:
         """As the store's."""

@@ -13,6 +13,7 @@ from services.ctl.status.snapshots import Snapshot
 from tandem.checkpoints import names
 from tandem.checkpoints.attempts import Attempt
 from tandem.checkpoints.bests import Best, best_entry
+from tandem.checkpoints.commits import Commit
 from tandem.checkpoints.fetching import Damage
 from tandem.checkpoints.heartbeats import TRAINER, HeartbeatRecord, watchdog_process
 from tandem.checkpoints.ledger import EntryOutcome, LedgerEntry
@@ -57,11 +58,14 @@ class _Look:
     def __init__(self, snapshot: Snapshot, *, now: float) -> None:
         self._snapshot = snapshot
         # Ages are by the store's clock. Where this machine's is behind it, its newest word is now.
-        self._now = max(now, max(snapshot.times.values(), default=now))
-        self._unreadable: list[str] = []
+        newest = max(snapshot.times.values(), default=now)
+        self._now, self._behind_seconds = max(now, newest), max(0.0, newest - now)
+        self._unreadable = [] if names.RUN in snapshot.times else [f"{names.RUN} is missing"]
         wanted = [n for n in snapshot.times if n.startswith((names.ATTEMPTS, names.HEARTBEATS))]
         wanted += [n for n in snapshot.times if n.endswith(names.DAMAGE_SUFFIX)]
         wanted += [n for n in snapshot.times if n.startswith("best/")]
+        commits = [n for n in snapshot.times if n.endswith(names.COMMIT_SUFFIX)]
+        wanted += [max(commits, key=snapshot.times.__getitem__)] if commits else []
         snapshot.ask_for([*wanted, *self._newest_entries(snapshot.list(names.EVALUATIONS))])
 
     def facts(self) -> RunFacts:
@@ -87,6 +91,7 @@ class _Look:
             eval_sets=tuple(self._set(line, one) for one in sets),
             checkpoints=self._checkpoints(line, pending),
             room=self._room(line),
+            clock_behind_seconds=self._behind_seconds,
         )
 
     def _age(self, name: str) -> float | None:
@@ -121,6 +126,7 @@ class _Look:
             cause=end.cause if end else "",
             ended_age_seconds=self._age(names.end_name(attempt.number)),
             config_diff=attempt.config_diff,
+            final_step=end.final_step if end else None,
         )
 
     def _beats(self) -> dict[str, HeartbeatRecord]:
@@ -128,8 +134,8 @@ class _Look:
         found = {}
         for name in self._snapshot.list(names.HEARTBEATS):
             beat = self._read(name, HeartbeatRecord)
-            if beat is not None:
-                found[beat.process] = beat
+            if beat is not None and name == names.heartbeat_name(beat.process):
+                found[beat.process] = beat  # a copy under another name says nothing of now
         return found
 
     def _process(
@@ -255,6 +261,7 @@ class _Look:
         newest = ages[-_NEWEST_COMMITS:]
         gaps = [before - after for before, after in itertools.pairwise(newest)]
         waiting = [age for c in pending if (age := self._commit_age(c)) is not None]
+        incomplete = self._lacking(line.newest) if line.newest else []
         return CheckpointFacts(
             newest_step=line.newest.step if line.newest else None,
             newest_age_seconds=self._commit_age(line.newest) if line.newest else None,
@@ -263,7 +270,17 @@ class _Look:
             oldest_pending_age_seconds=max(waiting, default=None),
             damaged=tuple(self._damage(c) for c in sorted(line.damaged)),
             unreadable=tuple(self._unreadable),
+            incomplete=tuple(incomplete),
         )
+
+    def _lacking(self, checkpoint: CheckpointId) -> list[str]:
+        """Files of a commit that aren't there; a commit that can't be read is noted as such."""
+        name = names.checkpoint_object(checkpoint, names.COMMIT_SUFFIX)
+        commit = self._read(name, Commit)
+        if commit is None:
+            return []
+        files = [names.checkpoint_object(checkpoint, file.suffix) for file in commit.files]
+        return [file for file in files if not self._snapshot.has(file)]
 
     def _room(self, line: Line) -> Room | None:
         run = self._snapshot.local_path(names.RUN)

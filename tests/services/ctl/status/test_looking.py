@@ -72,6 +72,7 @@ def test_where_this_machines_clock_is_behind_the_newest_word_is_now(folder):
         facts = look_at(str(folder), hurry, wall_clock=lambda: time.time() - 7200)
 
     assert facts.trainer.age_seconds < 5
+    assert facts.clock_behind_seconds == pytest.approx(7200, abs=60)
 
 
 def test_a_heartbeat_of_an_attempt_before_is_not_the_trainers(folder, store):
@@ -83,6 +84,28 @@ def test_a_heartbeat_of_an_attempt_before_is_not_the_trainers(folder, store):
     later.unlink()
 
     assert _look(folder).trainer is None
+
+
+def test_a_heartbeat_under_another_name_is_nobodys(folder):
+    beat = folder / "heartbeats/trainer.json"
+    beat.rename(folder / "heartbeats/zz.json")
+
+    assert _look(folder).trainer is None
+
+
+def test_what_the_newest_checkpoint_lacks_is_told(folder):
+    (folder / "checkpoints/ckpt-8000-2.index").unlink()
+    (folder / "run.json").unlink()
+    found = _look(folder).checkpoints
+
+    assert found.incomplete == ("checkpoints/ckpt-8000-2.index",)
+    assert found.unreadable == ("run.json is missing",)
+
+
+def test_a_newest_commit_that_cannot_be_read_is_noted(folder):
+    (folder / "checkpoints/ckpt-8000-2.commit.json").write_text("{}")
+
+    assert "ckpt-8000-2.commit" in _look(folder).checkpoints.unreadable[0]
 
 
 def test_a_watchdogs_word_goes_with_its_process(folder, store):
