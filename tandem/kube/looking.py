@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from kubernetes import client, config
@@ -22,7 +22,8 @@ _RELEASE = "app.kubernetes.io/instance"
 _COMPONENT = "app.kubernetes.io/component"
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _RUN_FLAG = "--run="
-_MAX_EVENTS = 500
+_EVENTS_OF_A_PAGE = 500
+_MAX_PAGES = 10  # they come by name, not by age
 _MAX_ERROR_CHARACTERS = 300
 _OK = 200
 
@@ -126,7 +127,14 @@ class Onlooker:
 
     def events(self, namespace: str) -> list[SeenEvent]:
         """The namespace's Events, the newest first."""
-        items = self._list(f"/api/v1/namespaces/{namespace}/events", limit=str(_MAX_EVENTS))
+        path = f"/api/v1/namespaces/{namespace}/events"
+        query = {"limit": str(_EVENTS_OF_A_PAGE)}
+        items = []
+        for _ in range(_MAX_PAGES):
+            page, query["continue"] = self._page(path, query)
+            items += page
+            if not query["continue"]:
+                break
         return sorted(map(_event, items), key=lambda event: event.age_seconds)
 
     def namespaces(self) -> list[str]:
@@ -135,6 +143,11 @@ class Onlooker:
         return sorted({str(item["metadata"]["namespace"]) for item in items})
 
     def _list(self, path: str, **query: str) -> list[_Json]:
+        items, _ = self._page(path, query)
+        return items
+
+    def _page(self, path: str, query: Mapping[str, str]) -> tuple[list[_Json], str]:
+        """What is there, and what to ask for the next page with; nothing where this is the last."""
         with translated(f"reading {path}"):
             request = self._api_client.param_serialize(
                 "GET",
@@ -147,7 +160,8 @@ class Onlooker:
             data: Any = answer.read()  # type: ignore[no-untyped-call]
             if answer.status != _OK:
                 raise client.ApiException(status=answer.status, reason=answer.reason, body=data)
-            return list(json.loads(data)["items"])
+            answered = json.loads(data)
+            return list(answered["items"]), answered.get("metadata", {}).get("continue", "")
 
 
 @contextlib.contextmanager

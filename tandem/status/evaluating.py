@@ -15,6 +15,7 @@ _DROP = 0.05
 _MANY_PENDING = 3
 _MANY_TRIES = 2
 _START_SECONDS = 300.0
+_DAY_SECONDS = 86_400.0
 _STOPPED = "Stopped"  # the evaluator's word for how its watch ended
 
 
@@ -37,6 +38,7 @@ def _state(facts: RunFacts) -> Iterator[Finding]:
     has_left = evaluator is not None and evaluator.phase in ("failed", "done")
     if evaluator is not None and evaluator.lives and not has_left:
         yield from explained
+        yield from _silent_others(facts, commands)
         return
     if not pending and (facts.is_over or facts.outcome == "preempted"):
         return
@@ -62,6 +64,16 @@ def _state(facts: RunFacts) -> Iterator[Finding]:
         )
     else:
         yield _silent(evaluator, commands)
+
+
+def _silent_others(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
+    """Of several evaluators, those that were heard today, but not of late."""
+    if facts.is_over:
+        return
+    for one in facts.evaluators:
+        has_left = one.phase in ("failed", "done")
+        if not one.lives and not has_left and one.age_seconds < _DAY_SECONDS:
+            yield _silent(one, commands)._replace(health=Health.DEGRADED)
 
 
 def _hangs(evaluator: Process) -> bool:
@@ -113,7 +125,7 @@ def _silent(evaluator: Process, commands: Commands) -> Finding:
         "evaluator-silent",
         Health.BROKEN,
         Cause.OURS if evaluator.phase == "done" else Cause.UNKNOWN,
-        f"the evaluator was last heard {age_text(evaluator.age_seconds)} ago, "
+        f"the evaluator ({evaluator.name}) was last heard {age_text(evaluator.age_seconds)} ago, "
         f"{evaluator.phase}{words}",
         commands.describe("evaluator"),
         "TandemEvaluatorSilent",

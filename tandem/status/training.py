@@ -165,7 +165,9 @@ def _pace(facts: RunFacts) -> Iterator[Finding]:
     trainer, commands = facts.trainer, Commands(facts)
     if facts.is_over or trainer is None or not trainer.lives:
         return
-    wanted, age = trainer.number("save_interval_seconds"), facts.checkpoints.newest_age_seconds
+    age = facts.checkpoints.newest_age_seconds
+    # Until a process knows its own pace, its forerunners' counts.
+    wanted = trainer.number("save_interval_seconds") or facts.checkpoints.interval_seconds
     attempt = facts.attempt
     began = attempt.claimed_age_seconds if attempt else None
     since = min((x for x in (age, began) if x is not None), default=None)

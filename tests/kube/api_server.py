@@ -38,7 +38,11 @@ class ApiServer:
         self.queries.append((parts.path, parse_qs(parts.query)))
         if parts.path not in self.lists:
             return 403, {"kind": "Status", "message": f"{parts.path} is forbidden"}
-        return 200, {"items": self.lists[parts.path]}
+        asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        items, start = self.lists[parts.path], int(asked.get("continue", 0))
+        end = start + int(asked.get("limit", len(items)))
+        more = {"continue": str(end)} if end < len(items) else {}
+        return 200, {"metadata": more, "items": items[start:end]}
 
 
 @contextlib.contextmanager

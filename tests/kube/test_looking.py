@@ -114,6 +114,29 @@ def test_events_of_both_kinds_are_read_the_newest_first(server):
     assert (old.subject, old.source, old.times) == ("Job/fox-trainer-1", "tandem-trainer", 4)
 
 
+def test_the_newest_event_is_found_behind_many_others(server):
+    about = {"kind": "Job", "name": "fox-trainer-1"}
+    common = {"metadata": metadata("x"), "involvedObject": about, "message": "", "type": "Normal"}
+    server.lists[EVENTS] = [
+        *[common | {"reason": "Old", "lastTimestamp": "2026-01-31T12:30:00Z"}] * 1200,
+        common | {"reason": "FailedCreate", "lastTimestamp": "2026-01-31T12:40:00Z"},
+    ]
+    with looking(seconds=5) as onlooker:
+        events = onlooker.events("ml")
+
+    assert (len(events), events[0].reason) == (1201, "FailedCreate")
+    assert len(server.queries) == 3
+
+
+def test_a_kubeconfig_that_is_none_is_said_in_words(tmp_path, monkeypatch):
+    (tmp_path / "kubeconfig").write_text("[1, 2]")
+    monkeypatch.setattr(
+        "kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "kubeconfig")
+    )
+    with pytest.raises(ClusterRefusedError, match="kubeconfig can't be read"), looking(seconds=5):
+        pass
+
+
 def test_what_the_server_refuses_is_raised_with_its_words(server):
     with looking(seconds=5) as onlooker, pytest.raises(ClusterRefusedError, match="is forbidden"):
         onlooker.pods("ml")

@@ -250,6 +250,17 @@ CASES = {
         silent_trainer(trouble=Trouble("StoreUnavailableError", "503", age_seconds=90.0)),
         *("trainer-silent", "broken", "storage"),
     ),
+    "one evaluator of two is silent": (
+        run(evaluators=(EVALUATOR, replace(EVALUATOR, name="second", age_seconds=9000.0))),
+        *("evaluator-silent", "degraded", "unknown"),
+    ),
+    "no checkpoint for long, by the pace of the attempts before": (
+        replace(
+            checkpoints(newest_age_seconds=1300.0, oldest_pending_age_seconds=1300.0),
+            trainer=replace(TRAINER, facts={}),
+        ),
+        *("checkpoint-stale", "degraded", "ours"),
+    ),
     "killed again and again, and it gets on": (
         _crashed(None, 2000, 4000, 6000),
         *("trainer-crash-loop", "degraded", "unknown"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from services.ctl.status.hurrying import Hurry, TooLateError
 from services.ctl.status.stories import Story, stories_of
 from services.ctl.store.printing import print_json, print_line
 from services.ctl.store.runs import damage_explained, open_run
 from services.exits import Exit
 from tandem.checkpoints.lines import read_line
-from tandem.errors import InputError
+from tandem.errors import InputError, StoreUnavailableError
 
 _NEAR = 4
+_PATIENCE_SECONDS = 20.0
 
 
 def explain(run: str, step: int, *, as_json: bool) -> int:
@@ -19,15 +21,16 @@ def explain(run: str, step: int, *, as_json: bool) -> int:
 
     Raises:
         InputError: it is no run, or nothing is known of that step.
+        StoreUnavailableError: the store took too long.
     """
-    opened = open_run(run)
-    with damage_explained(run):
-        stories = stories_of(opened.store, step)
-        if not stories:
-            known = [c.step for c in read_line(opened.store).checkpoints]
-            near = sorted(known, key=lambda other: abs(other - step))[:_NEAR]
-            hint = f"; near it are {', '.join(map(str, sorted(near)))}" if near else ""
-            raise InputError(f"{run} knows no checkpoint of step {step}{hint}")
+    with Hurry(seconds=_PATIENCE_SECONDS, threads=1) as hurry:
+        try:
+            stories = hurry.result(hurry.ask(lambda: _known(run, step)))
+        except TooLateError:
+            raise StoreUnavailableError(
+                f"{run} did not answer within {_PATIENCE_SECONDS:.0f} s; tandem status {run} says "
+                "what is wrong with it"
+            ) from None
     if as_json:
         print_json({"run": run, "step": step, "checkpoints": [_as_json(s) for s in stories]})
         return Exit.FINISHED
@@ -36,6 +39,18 @@ def explain(run: str, step: int, *, as_json: bool) -> int:
         for event in story.events:
             print_line(f"  {_time(event.at)}  {event.what:<10} {event.text}")
     return Exit.FINISHED
+
+
+def _known(run: str, step: int) -> list[Story]:
+    opened = open_run(run)
+    with damage_explained(run):
+        stories = stories_of(opened.store, step)
+        if not stories:
+            known = [c.step for c in read_line(opened.store).checkpoints]
+            near = sorted(known, key=lambda other: abs(other - step))[:_NEAR]
+            hint = f"; near it are {', '.join(map(str, sorted(near)))}" if near else ""
+            raise InputError(f"{run} knows no checkpoint of step {step}{hint}")
+    return stories
 
 
 def _as_json(story: Story) -> dict[str, object]:

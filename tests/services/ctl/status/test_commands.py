@@ -226,6 +226,17 @@ def test_explain_says_which_steps_are_near(tandem, folder):
     assert tandem("explain", folder, "-1").code == 2
 
 
+def test_explain_does_not_wait_for_a_store_that_hangs(tandem, folder, monkeypatch):
+    monkeypatch.setattr("services.ctl.status.explaining._PATIENCE_SECONDS", 0.2)
+    for path in (folder / "attempts").glob("*.json"):
+        path.unlink()
+        os.mkfifo(path)
+    said = tandem("explain", folder, 7000)
+
+    assert said.code == 2
+    assert "did not answer within" in said.err
+
+
 def test_each_answer_fits_the_facts():
     said = dict(lines_about(in_cluster(HEALTHY)))
 
