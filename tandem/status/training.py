@@ -246,7 +246,7 @@ def _crash_loop(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
         Cause.UNKNOWN,
         f"the trainer ended {len(crashed)} times within an hour without being asked to{no_further}",
         commands.logs("trainer", previous=True),
-        "TandemTrainerFailed",
+        "TandemPreemptionStorm",
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from services.ctl.status import command
 from services.ctl.status.fitting import fitted
 from services.ctl.status.lines import lines_about
 from services.ctl.status.reports import screen
@@ -102,6 +103,12 @@ def test_a_bucket_without_credentials_is_refused_in_words(tandem, monkeypatch, t
     assert "gcloud auth application-default login" in said.json["text"]
 
 
+def test_a_look_has_less_than_the_two_seconds_that_are_promised():
+    longest = max(command._LOOK_SECONDS, command._ANSWERED_BY_SECONDS)
+    after_a_slow_cluster = command._LEAST_SECONDS - command._AFTER_CLUSTER_SECONDS
+    assert longest + after_a_slow_cluster < 2.0
+
+
 def test_a_fault_of_ours_is_unknown_and_leaves_its_trace(tandem, finished, monkeypatch):
     monkeypatch.setattr("services.ctl.status.command.look_at", lambda *_: 1 / 0)
     said = tandem("status", finished, "--json")
@@ -165,8 +172,8 @@ def test_it_is_quick_to_import_and_needs_neither_tensorflow_nor_google_nor_kuber
 
 
 def test_watching_ends_with_the_last_verdict(finished):
-    command = [sys.executable, "-m", "services.ctl", "status", finished, "--watch", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    watching = [sys.executable, "-m", "services.ctl", "status", finished, "--watch", "1"]
+    with subprocess.Popen(watching, stdout=subprocess.PIPE, text=True) as process:
         looks = []
         while len(looks) < 2:  # one after the other, where no terminal shows the newest
             line = process.stdout.readline()
