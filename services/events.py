@@ -178,10 +178,10 @@ class _Upload:
         with self._lock:
             for path in _event_files(self._folder):
                 size, generation = self._done.get(path.name, (0, None))
-                data = path.read_bytes()
-                if len(data) <= size:
-                    continue
                 try:
+                    data = path.read_bytes()
+                    if len(data) <= size:
+                        continue
                     self._done[path.name] = self._put(path.name, data, generation)
                 except GenerationMismatchError:  # ours by its name: an answer that came late
                     self._done[path.name] = (size, None)
