@@ -315,7 +315,7 @@ def test_for_an_attempt_without_a_checkpoint_nothing_is_done(
     done = gc()
     assert (done.attempt, done.retired, done.swept) == (2, (), ())
     assert "attempt 2" in done.left[0]
-    assert "attempt 1's line still counts" in done.left[0]
+    assert "the checkpoints of attempt 1 are what a restart would begin from" in done.left[0]
     assert _snapshot(store) == before
 
 
