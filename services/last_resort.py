@@ -32,7 +32,7 @@ def end_if_hanging(
     seconds_after_ctrl_c: float = _SECONDS_AFTER_A_SECOND_CTRL_C,
     leave: Callable[[Exit], None] = os._exit,
 ) -> None:
-    """From now on a signal to stop is heard while the main thread hangs, and not hung beyond.
+    """Lets a signal to stop be heard while the main thread hangs, and ends what hangs on.
 
     Args:
         stop: told of the signal.

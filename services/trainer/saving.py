@@ -7,7 +7,8 @@ every n steps has an evaluator and a retention policy that count on those very s
 that is too slow for that shows as a stall (`tandem_ckpt_stall_seconds`) instead of as gaps that
 nobody notices. Only when the process is asked to stop, earlier ones give way to the last: the one
 that waits, and the one under way unless it is nearly done, or the last would come too late anyway
-(`giving_way`). So a stop takes at most one and a quarter times as long as a save.
+(`giving_way`). So a stop that makes its deadline takes at most one and a quarter times as long as
+a save.
 
 Failures: what won't get better by itself (a refusal, damage, a newer attempt) is raised in the loop
 after the step under way. A store that is unavailable, or a full disk, costs that checkpoint and is

@@ -238,7 +238,8 @@ def _crash_loop(facts: RunFacts, commands: Commands) -> Iterator[Finding]:
     if len(crashed) < _OFTEN or facts.is_over:
         return
     newest = facts.attempts[-1].resumed_step
-    is_stuck = all(attempt.resumed_step == newest for attempt in crashed[-_OFTEN:])
+    has_saved = (facts.checkpoints.newest_step or 0) > (newest or 0)  # the one that lives
+    is_stuck = not has_saved and all(a.resumed_step == newest for a in crashed[-_OFTEN:])
     no_further = f", and gets no further than step {newest or 0}" if is_stuck else ""
     yield Finding(
         "trainer-crash-loop",

@@ -266,8 +266,15 @@ CASES = {
         *("trainer-crash-loop", "degraded", "unknown"),
     ),
     "killed again and again at the same step": (
-        _crashed(2000, 2000, 2000, 2000),
+        replace(
+            _crashed(2000, 2000, 2000, 2000),
+            checkpoints=replace(CHECKPOINTS, newest_step=2000),
+        ),
         *("trainer-crash-loop", "broken", "unknown"),
+    ),
+    "killed again and again at the same step, which the newest one has left behind": (
+        _crashed(2000, 2000, 2000, 2000),
+        *("trainer-crash-loop", "degraded", "unknown"),
     ),
     "finished, and its last checkpoint is gone": (
         replace(
